@@ -1,0 +1,39 @@
+import { hash, timingSafeEqual } from "node:crypto";
+
+interface AcceptedToken {
+  readonly digest: Buffer;
+  /** On the clock of performance.now(). */
+  expiresAt: number;
+}
+
+/** Compares bearer tokens with the accepted ones. Keeps digests only, and compares in constant time. */
+export class TokenVerifier {
+  #accepted: AcceptedToken[];
+
+  constructor(token: string) {
+    this.#accepted = [{ digest: digestOf(token), expiresAt: Number.POSITIVE_INFINITY }];
+  }
+
+  /** `authorization` as the header has it; the scheme's case does not matter (RFC 9110). */
+  verify(authorization: string | undefined): boolean {
+    const token = /^bearer +([^ ]+) *$/i.exec(authorization ?? "")?.[1];
+    if (token === undefined) return false;
+    const digest = digestOf(token);
+    const now = performance.now();
+    // Every one is compared, so that the time does not tell which.
+    return this.#accepted.filter((accepted) => timingSafeEqual(accepted.digest, digest) && now < accepted.expiresAt).length > 0;
+  }
+
+  /** Accepts a new token at once; the present one keeps working for `overlapMs`, for callers that have not heard of it. */
+  rotate(token: string, overlapMs: number): void {
+    const digest = digestOf(token);
+    const now = performance.now();
+    const kept = this.#accepted.filter((accepted) => accepted.expiresAt > now && !accepted.digest.equals(digest));
+    for (const accepted of kept) accepted.expiresAt = Math.min(accepted.expiresAt, now + overlapMs);
+    this.#accepted = [{ digest, expiresAt: Number.POSITIVE_INFINITY }, ...kept];
+  }
+}
+
+function digestOf(token: string): Buffer {
+  return hash("sha256", token, "buffer");
+}

@@ -1,0 +1,65 @@
+import { Command, Option } from "commander";
+import { ACCESS_TOKEN, type RawFlags, SETTINGS, type SettingName } from "../config.js";
+import { version } from "../version.js";
+
+export interface Commands {
+  serve(flags: RawFlags, accessToken: string | undefined): Promise<void>;
+  healthcheck(flags: RawFlags): Promise<void>;
+}
+
+const EXAMPLES = `
+Every flag can also be given as its PICOD_… variable; the flag wins.
+
+Examples:
+  PICOD_ACCESS_TOKEN=$(openssl rand -hex 32) picod
+  picod --port 8080 --host 127.0.0.1 --access-token-file /run/secrets/picod-token
+  picod --user agent --workdir /workspace --env LANG=C.UTF-8 --env CI=1
+  picod --metadata-url http://169.254.169.254/latest/meta-data/picod-token --metadata-flavor imdsv2
+  picod healthcheck --port 8080
+`;
+
+/** Declares commands and flags; judging their values is config.ts's. */
+export function createProgram(commands: Commands): Command {
+  const program = new Command("picod")
+    .description("The daemon inside an AI agent's sandbox: run commands and move files over one authenticated port.")
+    .version(version, "--version", "print the version")
+    .helpOption("--help", "print this help")
+    .addHelpText("after", EXAMPLES)
+    .showHelpAfterError("(see picod --help)")
+    .exitOverride();
+  program.addOption(new Option(ACCESS_TOKEN.flag, `${ACCESS_TOKEN.description} [${ACCESS_TOKEN.env}]`));
+  for (const name of Object.keys(SETTINGS) as SettingName[]) program.addOption(optionOf(name));
+  program.action(() => commands.serve(rawFlags(program), program.opts<{ accessToken?: string }>().accessToken));
+
+  program
+    .command("healthcheck")
+    .description("exit with 0 when the daemon on this machine answers, else with 1; for Docker's HEALTHCHECK")
+    .addOption(optionOf("port"))
+    .action((_options, command: Command) => commands.healthcheck({ ...rawFlags(program), ...rawFlags(command) }));
+  return program;
+}
+
+function optionOf(name: SettingName): Option {
+  const { flag, env, description, defaultText, repeatable } = SETTINGS[name];
+  const shown = [description, defaultText === "" ? "" : ` (default: ${defaultText})`, ` [${env}]`].join("");
+  const option = new Option(flag, shown);
+  // All values are collected as text, in order; a switch without a value is "true".
+  return option.argParser((value: string, previous: readonly string[] | undefined) =>
+    repeatable ? [...(previous ?? []), value] : [value],
+  );
+}
+
+function rawFlags(command: Command): RawFlags {
+  const given = command.options.map((option): [string, readonly string[] | undefined] => {
+    const value: unknown = command.getOptionValue(option.attributeName());
+    return [option.long ?? "", value === undefined ? undefined : value === true ? ["true"] : (value as readonly string[])];
+  });
+  const names = Object.keys(SETTINGS) as SettingName[];
+  const flags: Partial<Record<SettingName, readonly string[]>> = {};
+  for (const name of names) {
+    const [long] = SETTINGS[name].flag.split(" ");
+    const texts = given.find(([flag]) => flag === long)?.[1];
+    if (texts !== undefined) flags[name] = texts;
+  }
+  return flags;
+}

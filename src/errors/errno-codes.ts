@@ -1,0 +1,46 @@
+import { Code } from "@connectrpc/connect";
+
+/**
+ * The code for each errno, after abseil's ErrnoToStatusCode. Differences: ELOOP, which abseil does not know, is the caller's path;
+ * EMFILE and ENFILE are kept as there: no descriptors left.
+ */
+export const CODE_OF_ERRNO: Readonly<Record<string, Code>> = {
+  ENOENT: Code.NotFound,
+  ESRCH: Code.NotFound,
+  ENODEV: Code.NotFound,
+  ENXIO: Code.NotFound,
+  EEXIST: Code.AlreadyExists,
+  EACCES: Code.PermissionDenied,
+  EPERM: Code.PermissionDenied,
+  EROFS: Code.PermissionDenied,
+  ENOTDIR: Code.FailedPrecondition,
+  EISDIR: Code.FailedPrecondition,
+  ENOTEMPTY: Code.FailedPrecondition,
+  EBUSY: Code.FailedPrecondition,
+  EPIPE: Code.FailedPrecondition,
+  ETXTBSY: Code.FailedPrecondition,
+  EBADF: Code.FailedPrecondition,
+  ELOOP: Code.FailedPrecondition,
+  EINVAL: Code.InvalidArgument,
+  ENAMETOOLONG: Code.InvalidArgument,
+  E2BIG: Code.InvalidArgument,
+  EILSEQ: Code.InvalidArgument,
+  ENOSPC: Code.ResourceExhausted,
+  EDQUOT: Code.ResourceExhausted,
+  EMFILE: Code.ResourceExhausted,
+  ENFILE: Code.ResourceExhausted,
+  ENOMEM: Code.ResourceExhausted,
+  EMLINK: Code.ResourceExhausted,
+  EFBIG: Code.OutOfRange,
+  EOVERFLOW: Code.OutOfRange,
+  ERANGE: Code.OutOfRange,
+  ENOSYS: Code.Unimplemented,
+  ENOTSUP: Code.Unimplemented,
+  EOPNOTSUPP: Code.Unimplemented,
+  EXDEV: Code.Unimplemented,
+  EAGAIN: Code.Unavailable,
+  ECONNREFUSED: Code.Unavailable,
+  ECONNRESET: Code.Unavailable,
+  ETIMEDOUT: Code.DeadlineExceeded,
+  ECANCELED: Code.Canceled,
+};

@@ -1,0 +1,34 @@
+/** Why PicoD refused or failed, where an errno would be ambiguous or absent. Each has its code in `errors/to-connect-error.ts`. */
+export type Reason =
+  | "INVALID_ARGUMENT"
+  | "INVALID_PATH"
+  | "USER_NOT_FOUND"
+  | "USER_NOT_PERMITTED"
+  | "NOT_A_REGULAR_FILE"
+  | "OFFSET_BEYOND_END"
+  | "FILE_SHRANK"
+  | "SIZE_MISMATCH"
+  | "CHECKSUM_MISMATCH"
+  | "PRECONDITION_FAILED"
+  | "ALREADY_EXISTS"
+  | "NO_SPACE"
+  | "PROCESS_LIMIT_REACHED"
+  | "PROCESS_ID_CONFLICT"
+  | "SHUTTING_DOWN";
+
+/**
+ * An expected failure. Operations throw it, the edge turns it into a code of the caller's protocol.
+ * Message form: `<what failed>: <subject>: <why>`, no trailing period.
+ */
+export class PicodError extends Error {
+  override readonly name = "PicodError";
+  readonly reason: Reason;
+  /** Goes to the caller in google.rpc.ErrorInfo, for example the path. */
+  readonly metadata: Readonly<Record<string, string>>;
+
+  constructor(reason: Reason, message: string, metadata: Readonly<Record<string, string>> = {}, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+    this.metadata = metadata;
+  }
+}

@@ -1,0 +1,66 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.js";
+import { describeErrno, errnoName } from "../os/system-error.js";
+import { CODE_OF_ERRNO } from "./errno-codes.js";
+import { PicodError, type Reason } from "./picod-error.js";
+
+/** A Reason without a code does not compile. */
+export const CODE_OF_REASON: Readonly<Record<Reason, Code>> = {
+  INVALID_ARGUMENT: Code.InvalidArgument,
+  INVALID_PATH: Code.InvalidArgument,
+  USER_NOT_FOUND: Code.InvalidArgument,
+  USER_NOT_PERMITTED: Code.PermissionDenied,
+  NOT_A_REGULAR_FILE: Code.FailedPrecondition,
+  OFFSET_BEYOND_END: Code.OutOfRange,
+  FILE_SHRANK: Code.Aborted,
+  SIZE_MISMATCH: Code.InvalidArgument,
+  CHECKSUM_MISMATCH: Code.DataLoss,
+  PRECONDITION_FAILED: Code.FailedPrecondition,
+  ALREADY_EXISTS: Code.AlreadyExists,
+  NO_SPACE: Code.ResourceExhausted,
+  PROCESS_LIMIT_REACHED: Code.ResourceExhausted,
+  PROCESS_ID_CONFLICT: Code.AlreadyExists,
+  SHUTTING_DOWN: Code.Unavailable,
+};
+
+/** What a failed system call was about, in words. */
+const VERB_OF_SYSCALL: Readonly<Record<string, string>> = {
+  chdir: "enter the working directory",
+  mkdir: "make the directory",
+  link: "create",
+  rename: "replace",
+  spawn: "start",
+};
+
+/**
+ * The one place where an error gets its code. What is not expected goes out as a bare internal error with the request id, under
+ * which the cause is logged.
+ */
+export function toConnectError(error: unknown, requestId: string): ConnectError {
+  if (error instanceof ConnectError) return error;
+  if (error instanceof PicodError)
+    return withInfo(error, error.message, CODE_OF_REASON[error.reason], error.reason, error.metadata);
+  const errno = errnoName(error);
+  const code = errno === undefined ? undefined : CODE_OF_ERRNO[errno];
+  if (errno !== undefined && code !== undefined) return fromSystemError(error as NodeJS.ErrnoException, errno, code);
+  if (error instanceof Error && error.name === "AbortError") return new ConnectError("the call was cancelled", Code.Canceled);
+  return new ConnectError(`internal error (request id ${requestId})`, Code.Internal, undefined, undefined, error);
+}
+
+function fromSystemError(error: NodeJS.ErrnoException, errno: string, code: Code): ConnectError {
+  const verb = VERB_OF_SYSCALL[error.syscall ?? ""] ?? error.syscall ?? "continue";
+  const subject = error.path === undefined ? "" : ` ${error.path}`;
+  const metadata = error.path === undefined ? {} : { path: error.path };
+  return withInfo(error, `cannot ${verb}${subject}: ${describeErrno(error)}`, code, errno, metadata);
+}
+
+function withInfo(
+  cause: unknown,
+  message: string,
+  code: Code,
+  reason: string,
+  metadata: Readonly<Record<string, string>>,
+): ConnectError {
+  const info = { desc: ErrorInfoSchema, value: { reason, domain: "picod", metadata } };
+  return new ConnectError(message, code, undefined, [info], cause);
+}

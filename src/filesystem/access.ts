@@ -1,0 +1,9 @@
+import type { Root } from "../os/root.js";
+import type { User, UserDatabase } from "../os/users.js";
+
+/** On whose behalf, and within which root, an operation runs. */
+export interface Access {
+  readonly root: Root;
+  readonly user: User;
+  readonly users: UserDatabase;
+}

@@ -1,0 +1,63 @@
+import type { Interceptor } from "@connectrpc/connect";
+
+type Next = Parameters<Interceptor>[0];
+type Request = Parameters<ReturnType<Interceptor>>[0];
+type Response = Awaited<ReturnType<Next>>;
+
+/** How a call ended: `error` is undefined for success, and `abandoned` when the caller stopped taking messages. */
+export interface CallEnd {
+  readonly error: unknown;
+  readonly abandoned: boolean;
+}
+
+/**
+ * Runs a call and reports its end once. A try around `next` sees the end of unary calls only: a stream returns before its handler
+ * has begun, so its messages are watched too.
+ */
+export async function onEnd(next: Next, request: Request, report: (end: CallEnd) => void): Promise<Response> {
+  let response: Response;
+  try {
+    response = await next(request);
+  } catch (error) {
+    report({ error, abandoned: false });
+    throw error;
+  }
+  if (response.stream) return { ...response, message: watch(response.message, report) };
+  report({ error: undefined, abandoned: false });
+  return response;
+}
+
+/** An object, not a generator: a generator that was never started reports nothing when it is returned. */
+function watch<T>(messages: AsyncIterable<T>, report: (end: CallEnd) => void): AsyncIterable<T> {
+  let reported = false;
+  const once = (error: unknown, abandoned: boolean) => {
+    if (!reported) report({ error, abandoned });
+    reported = true;
+  };
+  return {
+    [Symbol.asyncIterator]() {
+      const inner = messages[Symbol.asyncIterator]();
+      return {
+        async next() {
+          try {
+            const result = await inner.next();
+            if (result.done) once(undefined, false);
+            return result;
+          } catch (error) {
+            once(error, false);
+            throw error;
+          }
+        },
+        async return(value?: unknown) {
+          once(undefined, true);
+          return (await inner.return?.(value)) ?? { done: true, value };
+        },
+        async throw(error?: unknown) {
+          once(error, true);
+          if (inner.throw === undefined) throw error;
+          return inner.throw(error);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import { ConfigError } from "./auth/token.js";
+import { healthcheck } from "./cli/healthcheck.js";
+import { createProgram } from "./cli/program.js";
+import { serve } from "./cli/serve.js";
+import { loadConfig } from "./config.js";
+import { scrubFromStartupMemory } from "./os/self.js";
+
+/** The command line or the configuration is wrong. */
+const EXIT_USAGE = 2;
+
+// Read when the thread pool starts, which is at its first use: file transfers and slow disks should not queue behind four.
+process.env.UV_THREADPOOL_SIZE ??= "16";
+// A reader of our output that leaves must not end the daemon, and a working directory that is removed must not break it.
+process.stdout.on("error", () => undefined);
+process.stderr.on("error", () => undefined);
+process.chdir("/");
+
+const env = { ...process.env };
+const program = createProgram({
+  async serve(flags, accessToken) {
+    const environment = process.env.PICOD_ACCESS_TOKEN;
+    delete process.env.PICOD_ACCESS_TOKEN;
+    delete env.PICOD_ACCESS_TOKEN;
+    for (const secret of [accessToken, environment]) if (secret !== undefined && secret !== "") scrubFromStartupMemory(secret);
+    await serve(loadConfig(flags, env), { flag: accessToken, environment }, env);
+  },
+  async healthcheck(flags) {
+    await healthcheck(loadConfig(flags, env).port);
+  },
+});
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = explain(error);
+}
+
+/** Writes what went wrong for a person, and returns the exit code. Commander has already written its own errors. */
+function explain(error: unknown): number {
+  const { code, exitCode } = error as { code?: string; exitCode?: number };
+  if (code?.startsWith("commander.")) return exitCode === 0 ? 0 : EXIT_USAGE;
+  process.stderr.write(`picod: ${(error as Error).message}\n`);
+  return error instanceof ConfigError ? EXIT_USAGE : 1;
+}

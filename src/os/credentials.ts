@@ -1,0 +1,61 @@
+import { constants } from "node:os";
+import { libc, SYSCALL } from "./libc.js";
+import { check, systemError } from "./system-error.js";
+import type { User } from "./users.js";
+
+const KEEP = -1;
+const ownUid = process.getuid?.() ?? 0;
+const ownGid = process.getgid?.() ?? 0;
+const ownGroups = Uint32Array.from(process.getgroups?.() ?? []);
+
+/** Whether this daemon may act as that user: its own user always, another one only when it is root. */
+export function canActAs(user: User): boolean {
+  return user.uid === ownUid || ownUid === 0;
+}
+
+/**
+ * Runs one synchronous file operation with exactly the rights of `user`, as NFS servers do: file system uid, gid and groups of
+ * the main thread are switched around it, and leaving fsuid 0 drops the DAC capabilities for that moment (setfsuid(2)).
+ * Nothing may be awaited inside. @throws EPERM when this root may not become others (no CAP_SETUID or CAP_SETGID).
+ */
+export function withFileRightsOf<T>(user: User, operation: () => T): T {
+  if (ownUid !== 0 || user.uid === 0) return operation();
+  try {
+    setGroups(Uint32Array.from(user.groups));
+    setFileId("setfsgid", user.gid);
+    setFileId("setfsuid", user.uid);
+    return operation();
+  } finally {
+    setFileId("setfsuid", ownUid);
+    setFileId("setfsgid", ownGid);
+    setGroups(ownGroups);
+  }
+}
+
+/**
+ * Runs `spawn` while the main thread is `user`, so that the child is. The saved uid stays 0 to come back with; execve(2)
+ * replaces it in the child, which is left without any capability. @throws EPERM as above.
+ */
+export function withIdentityOf<T>(user: User, spawn: () => T): T {
+  if (ownUid !== 0 || user.uid === 0) return spawn();
+  try {
+    setGroups(Uint32Array.from(user.groups));
+    check(libc.syscall3(SYSCALL.setresgid, user.gid, user.gid, ownGid), "setresgid");
+    check(libc.syscall3(SYSCALL.setresuid, user.uid, user.uid, ownUid), "setresuid");
+    return spawn();
+  } finally {
+    check(libc.syscall3(SYSCALL.setresuid, ownUid, ownUid, KEEP), "setresuid");
+    check(libc.syscall3(SYSCALL.setresgid, ownGid, ownGid, KEEP), "setresgid");
+    setGroups(ownGroups);
+  }
+}
+
+function setGroups(groups: Uint32Array): void {
+  check(libc.setgroups(SYSCALL.setgroups, groups.length, groups), "setgroups");
+}
+
+/** setfsuid(2) never fails; only asking again tells whether it was obeyed. */
+function setFileId(call: "setfsuid" | "setfsgid", id: number): void {
+  libc.syscall3(SYSCALL[call], id, 0, 0);
+  if (libc.syscall3(SYSCALL[call], KEEP, 0, 0) !== id) throw systemError(call, undefined, constants.errno.EPERM);
+}

@@ -1,0 +1,103 @@
+import { constants } from "node:os";
+import { withIdentityOf } from "./credentials.js";
+import { libc } from "./libc.js";
+import { check, errnoName, systemError } from "./system-error.js";
+import type { User } from "./users.js";
+
+export interface SpawnOptions {
+  /** Path of the program, as execve(2) takes it: relative ones count from `cwd`. */
+  readonly file: string;
+  /** argv[0] included. */
+  readonly argv: readonly string[];
+  /** "NAME=value" each. */
+  readonly env: readonly string[];
+  readonly cwd: string;
+  readonly user: User;
+  /** Descriptors of this process that become 0, 1 and 2 of the child. */
+  readonly stdio: readonly [stdin: number, stdout: number, stderr: number];
+  /** Soft limit of open files for the child: Node raised its own to the hard limit, which children must not inherit. */
+  readonly softOpenFiles: number;
+}
+
+const POSIX_SPAWN_SETSIGDEF = 0x04;
+const POSIX_SPAWN_SETSIGMASK = 0x08;
+const POSIX_SPAWN_SETSID = 0x80;
+const RLIMIT_NOFILE = 7;
+/** Larger than posix_spawnattr_t, posix_spawn_file_actions_t and sigset_t of glibc and musl. */
+const OPAQUE_BYTES = 512;
+
+const attributes = createAttributes();
+const actions = new Uint8Array(OPAQUE_BYTES);
+const pid = new Int32Array(1);
+const limits = readOpenFileLimits();
+
+/**
+ * Starts a program as the leader of its own session and process group and returns its pid. posix_spawn shares the daemon's
+ * memory until the child's execve, so its cost does not grow with the daemon (fork's does). The stdio descriptors stay open
+ * here: the caller closes its copies. @throws the errno of execve or of changing directory: ENOENT, EACCES, ENOEXEC, E2BIG, EAGAIN, …
+ */
+export function spawn(options: SpawnOptions): number {
+  libc.posix_spawn_file_actions_init(actions);
+  try {
+    options.stdio.forEach((fd, target) => {
+      libc.posix_spawn_file_actions_adddup2(actions, fd, target);
+    });
+    libc.posix_spawn_file_actions_addchdir_np(actions, options.cwd);
+    const argv = [...options.argv, null];
+    const env = [...options.env, null];
+    setSoftOpenFiles(BigInt(options.softOpenFiles));
+    try {
+      const result = withIdentityOf(options.user, () => libc.posix_spawn(pid, options.file, actions, attributes, argv, env));
+      if (result !== 0) throw systemError("spawn", options.file, result);
+    } finally {
+      setSoftOpenFiles(limits.soft);
+    }
+  } finally {
+    libc.posix_spawn_file_actions_destroy(actions);
+  }
+  return pid[0] ?? -1;
+}
+
+/** Sends a signal; false when nobody is there to get it, or it is not ours to signal. A negative pid names a process group. */
+export function sendSignal(target: number, signal: NodeJS.Signals | number): boolean {
+  try {
+    return process.kill(target, signal);
+  } catch (error) {
+    if (["ESRCH", "EPERM"].includes(errnoName(error) ?? "")) return false;
+    throw error;
+  }
+}
+
+/** Name of a signal number: "SIGTERM". Real-time signals have none and are "SIGRTMIN+n". */
+export function signalName(number: number): string {
+  const named = Object.entries(constants.signals).find(([, value]) => value === number);
+  return named?.[0] ?? (number >= 34 ? `SIGRTMIN+${number - 34}` : `SIG${number}`);
+}
+
+/** Own session; every signal at its default, since Node ignores SIGPIPE and that would be inherited; no signal blocked. */
+function createAttributes(): Uint8Array {
+  const created = new Uint8Array(OPAQUE_BYTES);
+  const signals = new Uint8Array(OPAQUE_BYTES);
+  libc.posix_spawnattr_init(created);
+  libc.posix_spawnattr_setflags(created, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  libc.sigemptyset(signals);
+  libc.posix_spawnattr_setsigmask(created, signals);
+  libc.sigfillset(signals);
+  libc.posix_spawnattr_setsigdefault(created, signals);
+  return created;
+}
+
+function readOpenFileLimits(): { soft: bigint; hard: bigint } {
+  const pair = new BigUint64Array(2);
+  check(libc.prlimit(0, RLIMIT_NOFILE, null, pair), "prlimit");
+  return { soft: pair[0] ?? 0n, hard: pair[1] ?? 0n };
+}
+
+/**
+ * The limit is the whole process's, and lowering it for the moment of a spawn is safe: it only refuses new descriptors, which
+ * this daemon makes on the main thread alone.
+ */
+function setSoftOpenFiles(soft: bigint): void {
+  const pair = BigUint64Array.of(soft < limits.hard ? soft : limits.hard, limits.hard);
+  check(libc.prlimit(0, RLIMIT_NOFILE, pair, null), "prlimit");
+}

@@ -1,0 +1,82 @@
+import { closeSync, constants, existsSync, openSync, statSync } from "node:fs";
+import { printable } from "../acting-user.js";
+import { PicodError } from "../errors/picod-error.js";
+import { withFileRightsOf } from "../os/credentials.js";
+import { O_PATH } from "../os/root.js";
+import { errnoName } from "../os/system-error.js";
+import type { User } from "../os/users.js";
+
+/** What to run: a command line for the shell, or a program with its arguments. */
+export type Command = { readonly line: string } | { readonly argv: readonly string[] };
+
+/** setrlimit(2) values, soft and hard; undefined leaves one as it is. */
+export interface ResourceLimits {
+  readonly memoryBytes?: bigint | undefined;
+  readonly cpuSeconds?: bigint | undefined;
+  readonly processes?: bigint | undefined;
+  readonly openFiles?: bigint | undefined;
+  readonly fileSizeBytes?: bigint | undefined;
+}
+
+/** `/bin/bash` where there is one, else `/bin/sh`. Looked up each time: agents install shells. */
+export function defaultShell(): string {
+  return existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
+}
+
+/** The argument vector. @throws INVALID_ARGUMENT for an empty command or a NUL byte. */
+export function argumentVector(command: Command, shell: string, limits: ResourceLimits): string[] {
+  const argv = "line" in command ? [shell, "-c", command.line] : [...command.argv];
+  if ("line" in command ? command.line === "" : argv[0] === undefined || argv[0] === "") {
+    throw new PicodError("INVALID_ARGUMENT", "invalid command: it is empty");
+  }
+  const bad = argv.find((argument) => argument.includes("\0"));
+  if (bad !== undefined) throw new PicodError("INVALID_ARGUMENT", `invalid command: ${printable(bad)}: it holds a NUL byte`);
+  const prelude = limitsPrelude(limits);
+  return prelude === "" ? argv : ["/bin/sh", "-c", `${prelude} exec "$@"`, "picod", ...argv];
+}
+
+/**
+ * Limits are set by a shell on the way to the program: posix_spawn(3) cannot, and setting them on the daemon for the moment of
+ * a spawn would hit the daemon. POSIX units: KiB, seconds, blocks of 512 bytes.
+ */
+function limitsPrelude(limits: ResourceLimits): string {
+  const set = (flag: string, value: bigint | undefined) => (value === undefined ? "" : `ulimit ${flag} ${value} || exit 126;`);
+  return [
+    set("-v", limits.memoryBytes === undefined ? undefined : limits.memoryBytes / 1024n),
+    set("-t", limits.cpuSeconds),
+    set("-n", limits.openFiles),
+    set("-f", limits.fileSizeBytes === undefined ? undefined : (limits.fileSizeBytes + 511n) / 512n),
+    // The letter for processes is not in POSIX: bash has -u, dash and busybox have -p.
+    limits.processes === undefined
+      ? ""
+      : `ulimit -u ${limits.processes} 2>/dev/null || ulimit -p ${limits.processes} || exit 126;`,
+  ].join("");
+}
+
+/** Looks a program up as a shell does. Undefined when no directory of `path` has it. */
+export function findProgram(name: string, path: string, user: User): string | undefined {
+  if (name.includes("/")) return name;
+  const candidates = path.split(":").map((directory) => `${directory === "" ? "." : directory}/${name}`);
+  return withFileRightsOf(user, () => candidates.find(isExecutable));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats?.isFile() === true && (stats.mode & 0o111) !== 0;
+  } catch (error) {
+    if (errnoName(error) === undefined) throw error;
+    return false;
+  }
+}
+
+/** @throws ENOENT, ENOTDIR, EACCES when that user cannot make it the working directory. */
+export function assertWorkingDirectory(cwd: string, user: User): void {
+  try {
+    // The dot makes the kernel check the right to enter, not only to find.
+    closeSync(withFileRightsOf(user, () => openSync(`${cwd}/.`, O_PATH | constants.O_DIRECTORY)));
+  } catch (error) {
+    if (errnoName(error) !== undefined) Object.assign(error as object, { syscall: "chdir", path: cwd });
+    throw error;
+  }
+}

@@ -1,0 +1,102 @@
+import { PicodError } from "../errors/picod-error.js";
+import type { ExecuteOptions, ExecuteResult } from "./execute.js";
+
+/** How long, how many and how much of the results of commands with an id are kept after the end. */
+export interface Retention {
+  readonly retainMs: number;
+  readonly maxRecords: number;
+  readonly maxBytes: number;
+}
+
+interface ExecutionRecord {
+  readonly fields: ReadonlyMap<string, string>;
+  readonly result: Promise<ExecuteResult>;
+  /** Of the output kept, once it has ended. */
+  bytes: number;
+  expiry: NodeJS.Timeout | undefined;
+}
+
+/** Makes repeating an Execute safe: the same id and the same request have one execution and one result. */
+export class ExecutionRecords {
+  readonly #retention: Retention;
+  /** In the order in which they ended; those that run have no expiry and are never dropped. */
+  readonly #records = new Map<string, ExecutionRecord>();
+  #endedCount = 0;
+  #endedBytes = 0;
+
+  constructor(retention: Retention) {
+    this.#retention = retention;
+  }
+
+  /**
+   * Runs the command, or joins the run that has this id. Aborting gives up waiting; the command runs on, for the retry to find.
+   * @throws PROCESS_ID_CONFLICT when the id belongs to another request; whatever `run` throws, which is not kept.
+   */
+  async once(options: ExecuteOptions, abortSignal: AbortSignal, run: () => Promise<ExecuteResult>): Promise<ExecuteResult> {
+    const { id } = options;
+    const fields = requestFields(options);
+    const known = this.#records.get(id);
+    if (known !== undefined) {
+      assertSameRequest(id, known.fields, fields);
+      return unlessAborted(known.result, abortSignal);
+    }
+    const record: ExecutionRecord = { fields, result: run(), bytes: 0, expiry: undefined };
+    this.#records.set(id, record);
+    record.result.then(
+      (result) => this.#retain(id, record, result),
+      () => this.#records.delete(id),
+    );
+    return unlessAborted(record.result, abortSignal);
+  }
+
+  close(): void {
+    for (const { expiry } of this.#records.values()) clearTimeout(expiry);
+    this.#records.clear();
+  }
+
+  #retain(id: string, record: ExecutionRecord, result: ExecuteResult): void {
+    record.bytes = result.stdout.text.length + result.stderr.text.length;
+    record.expiry = setTimeout(() => this.#drop(id, record), this.#retention.retainMs).unref();
+    this.#endedCount++;
+    this.#endedBytes += record.bytes;
+    this.#records.delete(id);
+    this.#records.set(id, record);
+    for (const [oldestId, oldest] of this.#records) {
+      if (this.#endedCount <= this.#retention.maxRecords && this.#endedBytes <= this.#retention.maxBytes) break;
+      if (oldest.expiry !== undefined) this.#drop(oldestId, oldest);
+    }
+  }
+
+  #drop(id: string, record: ExecutionRecord): void {
+    clearTimeout(record.expiry);
+    this.#records.delete(id);
+    this.#endedCount--;
+    this.#endedBytes -= record.bytes;
+  }
+}
+
+/** What makes two requests the same. The trace they belong to does not. */
+function requestFields(options: ExecuteOptions): Map<string, string> {
+  const { id: _id, traceparent: _traceparent, stdin, env, ...rest } = options;
+  const text = (value: unknown) =>
+    JSON.stringify(value, (_key, inner) => (typeof inner === "bigint" ? String(inner) : inner)) ?? "";
+  const fields = new Map(Object.entries(rest).map(([name, value]) => [name, text(value)]));
+  fields.set("env", text(Object.entries(env).sort()));
+  return fields.set("stdin", Buffer.from(stdin).toString("base64"));
+}
+
+function assertSameRequest(id: string, known: ReadonlyMap<string, string>, asked: ReadonlyMap<string, string>): void {
+  for (const [field, value] of asked) {
+    if (known.get(field) === value) continue;
+    throw new PicodError("PROCESS_ID_CONFLICT", `id ${id} belongs to another request: ${field} differs`, { id, field });
+  }
+}
+
+function unlessAborted<T>(result: Promise<T>, abortSignal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(abortSignal.reason);
+    if (abortSignal.aborted) onAbort();
+    abortSignal.addEventListener("abort", onAbort, { once: true });
+    result.then(resolve, reject).finally(() => abortSignal.removeEventListener("abort", onAbort));
+  });
+}

@@ -1,0 +1,97 @@
+import { isUtf8 } from "node:buffer";
+import { countNewlines, Ring } from "./ring.js";
+
+/** What was kept of one stream, as text, and what was not. `totalBytes` = bytes that `text` stands for + `omittedBytes`. */
+export interface CollectedOutput {
+  readonly text: string;
+  readonly totalBytes: number;
+  readonly omittedBytes: number;
+  readonly omittedLines: number;
+  readonly utf8Replaced: boolean;
+}
+
+/**
+ * Keeps the first and the last half of a stream and counts what lies between. The limit holds for the text as UTF-8 too, where
+ * each byte that is no UTF-8 becomes a U+FFFD of three bytes.
+ */
+export class OutputCollector {
+  readonly #headLimit: number;
+  readonly #tailLimit: number;
+  readonly #head: Ring;
+  readonly #tail: Ring;
+  #totalBytes = 0;
+  #omittedLines = 0;
+
+  constructor(limitBytes: number) {
+    this.#headLimit = Math.ceil(limitBytes / 2);
+    this.#tailLimit = limitBytes - this.#headLimit;
+    this.#head = new Ring(this.#headLimit);
+    this.#tail = new Ring(this.#tailLimit);
+  }
+
+  /** Takes a chunk; the caller may use its memory again afterwards. */
+  push(chunk: Uint8Array): void {
+    this.#totalBytes += chunk.length;
+    const toHead = Math.min(chunk.length, this.#headLimit - this.#head.length);
+    if (toHead > 0) this.#head.push(chunk.subarray(0, toHead));
+    if (toHead < chunk.length) this.#omittedLines += this.#tail.push(chunk.subarray(toHead));
+  }
+
+  collect(): CollectedOutput {
+    const head = this.#head.toBuffer();
+    const tail = this.#tail.toBuffer();
+    if (head.length + tail.length < this.#totalBytes) return this.#cut(head, tail);
+    const all = tail.length === 0 ? head : Buffer.concat([head, tail]);
+    const text = all.toString("utf8");
+    if (isUtf8(all)) return this.#result(text, 0, this.#omittedLines, false);
+    if (Buffer.byteLength(text) <= this.#headLimit + this.#tailLimit) return this.#result(text, 0, this.#omittedLines, true);
+    return this.#cut(head, tail);
+  }
+
+  /** The cut must not add damage of its own: the head ends, and the tail starts, between characters. */
+  #cut(head: Buffer, tail: Buffer): CollectedOutput {
+    const keptHead = shorten(head, this.#headLimit, (length) => withoutPartialEnd(head.subarray(0, length)));
+    const keptTail = shorten(tail, this.#tailLimit, (length) => withoutPartialStart(tail.subarray(tail.length - length)));
+    const omittedBytes = this.#totalBytes - keptHead.length - keptTail.length;
+    const cutLines = countNewlines(head, keptHead.length) + countNewlines(tail, 0, tail.length - keptTail.length);
+    const text = keptHead.toString("utf8") + keptTail.toString("utf8");
+    return this.#result(text, omittedBytes, this.#omittedLines + cutLines, !isUtf8(keptHead) || !isUtf8(keptTail));
+  }
+
+  #result(text: string, omittedBytes: number, omittedLines: number, utf8Replaced: boolean): CollectedOutput {
+    return { text, totalBytes: this.#totalBytes, omittedBytes, omittedLines, utf8Replaced };
+  }
+}
+
+/** Takes as many bytes as make a text within the limit. */
+function shorten(bytes: Buffer, limit: number, take: (length: number) => Buffer): Buffer {
+  let kept = take(bytes.length);
+  for (let size = textBytes(kept); size > limit; size = textBytes(kept)) {
+    kept = take(Math.max(0, Math.floor((kept.length * limit) / size) - 1));
+  }
+  return kept;
+}
+
+function textBytes(bytes: Buffer): number {
+  return isUtf8(bytes) ? bytes.length : Buffer.byteLength(bytes.toString("utf8"));
+}
+
+const isContinuation = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
+
+/** Drops the bytes of a last character that is cut off. */
+function withoutPartialEnd(bytes: Buffer): Buffer {
+  for (let back = 1; back <= Math.min(4, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (isContinuation(byte)) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? bytes.subarray(0, bytes.length - back) : bytes;
+  }
+  return bytes;
+}
+
+/** Drops the rest of a first character that is cut off. */
+function withoutPartialStart(bytes: Buffer): Buffer {
+  let start = 0;
+  while (start < Math.min(3, bytes.length) && isContinuation(bytes[start])) start++;
+  return bytes.subarray(start);
+}

@@ -1,0 +1,40 @@
+import type { Config } from "./config.js";
+import { Root } from "./os/root.js";
+import { UserDatabase } from "./os/users.js";
+import type { ExecuteDefaults } from "./process/execute.js";
+import { ExecutionRecords } from "./process/execution-records.js";
+import { ProcessTable } from "./process/process-table.js";
+
+const RETAIN_MS = 10 * 60_000;
+const MAX_RECORDS = 1000;
+const MAX_RECORD_BYTES = 64 * 1024 * 1024;
+const FALLBACK_SOFT_OPEN_FILES = 1024;
+
+/** What the façades work on: the sandbox as this daemon sees it, and what the configuration decides about it. */
+export interface Sandbox {
+  readonly users: UserDatabase;
+  readonly root: Root;
+  readonly processes: ProcessTable;
+  readonly executions: ExecutionRecords;
+  readonly defaults: ExecuteDefaults;
+}
+
+/** @param env the daemon's own environment; PATH, LANG and PICOD_SOFT_OPEN_FILES (noted by the launcher) are taken from it. */
+export function createSandbox(config: Config, env: Readonly<Record<string, string | undefined>>): Sandbox {
+  return {
+    users: new UserDatabase(),
+    root: new Root(config.root),
+    processes: new ProcessTable(config.maxProcesses),
+    executions: new ExecutionRecords({ retainMs: RETAIN_MS, maxRecords: MAX_RECORDS, maxBytes: MAX_RECORD_BYTES }),
+    defaults: {
+      user: config.user ?? String(process.getuid?.() ?? 0),
+      workdir: config.workdir,
+      shell: config.shell,
+      environment: { path: env.PATH, lang: env.LANG, defaults: config.env },
+      timeoutMs: config.defaultTimeoutMs,
+      maxOutputBytes: config.maxOutputBytes,
+      killGraceMs: config.killGraceMs,
+      softOpenFiles: Number(env.PICOD_SOFT_OPEN_FILES) || FALLBACK_SOFT_OPEN_FILES,
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import type { ServerOptions as Http1Options } from "node:http";
+import type { ServerOptions as Http2Options } from "node:http2";
+
+/** How long a connection may take to say which protocol it speaks. */
+export const PREFACE_TIMEOUT_MS = 5_000;
+
+/** Longer than proxies keep pooled connections, so that the proxy is the one that closes them. */
+const IDLE_CONNECTION_MS = 640_000;
+
+export const HTTP1_OPTIONS: Http1Options = {
+  // A slow upload is not an attack: it may take any time once its headers are in.
+  requestTimeout: 0,
+  headersTimeout: 30_000,
+  connectionsCheckingInterval: 5_000,
+  keepAliveTimeout: IDLE_CONNECTION_MS,
+  maxHeaderSize: 16 * 1024,
+  // Finds peers that vanished without closing.
+  keepAlive: true,
+  keepAliveInitialDelay: 30_000,
+  noDelay: true,
+};
+
+export const HTTP2_OPTIONS: Http2Options = {
+  // MiB of queued output and state a connection may have. The default of 10 refuses streams to a client that multiplexes a few
+  // dozen downloads; what a stream may queue is bounded by back-pressure.
+  maxSessionMemory: 512,
+  // Clients that cancel watches and commands a lot are normal here: the default ends the connection after about 1,000 of them.
+  streamResetBurst: 10_000,
+  streamResetRate: 1_000,
+  settings: {
+    // An upload waits for a window update after so much; the default of 64 KiB costs a round trip each time.
+    initialWindowSize: 1024 * 1024,
+    maxConcurrentStreams: 1024,
+    maxHeaderListSize: 16 * 1024,
+    // Node's callbacks cost per frame, and the default frame is 16 KiB.
+    maxFrameSize: 256 * 1024,
+  },
+};
+
+/** Of a whole connection; HTTP/2 has no setting for it, only window updates. */
+export const HTTP2_CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
+
+/** Between pings to a connection with calls in progress; a peer that has not answered by the next one is gone. */
+export const HTTP2_PING_INTERVAL_MS = 30_000;
+
+export const HTTP2_IDLE_TIMEOUT_MS = IDLE_CONNECTION_MS;
