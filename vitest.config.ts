@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+
+// biome-ignore lint/style/noDefaultExport: vitest asks for it.
+export default defineConfig({
+  test: {
+    include: ["test/**/*.test.ts"],
+    // Signals, credentials and child processes belong to a process, not to a thread.
+    pool: "forks",
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    maxWorkers: 2,
+  },
+});
