@@ -1,4 +1,4 @@
-// Builds dist/: a folder that holds everything the daemon needs, to be copied into an image as it is.
+// Builds dist/ (or $PICOD_DIST): a folder that holds everything the daemon needs, to be copied into an image as it is.
 //   dist/picod              launcher (POSIX shell)
 //   dist/picod.mjs          the daemon, one file
 //   dist/node               the Node that the repository pins
@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { build } from "esbuild";
 
 const root = join(import.meta.dirname, "..");
-const dist = join(root, "dist");
+const dist = process.env.PICOD_DIST ?? join(root, "dist");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 rmSync(dist, { recursive: true, force: true });
