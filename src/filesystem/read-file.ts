@@ -68,8 +68,8 @@ function rangeOf(path: string, stats: BigIntStats, options: ReadFileOptions): { 
   const kind = kindOf(stats);
   if (kind !== "file") throw new PicodError("NOT_A_REGULAR_FILE", `cannot read ${path}: it is a ${kind}`, { path, kind });
   const start = options.offset ?? 0n;
-  if (stats.size > 0n && start > stats.size) throw beyondEnd(path, start, stats.size);
   const last = stats.size > 0n ? stats.size : BigInt(Number.MAX_SAFE_INTEGER);
+  if (start > last) throw beyondEnd(path, start, stats.size);
   const end = options.length === undefined || start + options.length > last ? last : start + options.length;
   return { start: Number(start), end: Number(end) };
 }

@@ -193,13 +193,16 @@ export class FileWriter {
 }
 
 function open(access: Access, path: string, options: WriteFileOptions): [WriteTarget, WriteDestination] {
-  const target = openWriteTarget(access, path);
+  let target: WriteTarget | undefined;
   try {
+    target = openWriteTarget(access, path);
     if (options.precondition !== undefined) assertPrecondition(path, target.existing, options.precondition);
     return [target, openDestination(path, target, options.offset, options.size)];
   } catch (error) {
-    closeSync(target.directoryFd);
-    removeMadeDirectories(access, target.madeDirectories);
+    if (target !== undefined) {
+      closeSync(target.directoryFd);
+      removeMadeDirectories(access, target.madeDirectories);
+    }
     throw withPath(error, path);
   }
 }

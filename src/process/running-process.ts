@@ -45,7 +45,7 @@ export interface ProcessEnd {
 /** After the leader's exit its output is complete, but a pipeline of its may still be printing: so long it may pause… */
 const DRAIN_QUIET_MS = 100;
 /** …and so long it may go on, before a descendant that holds the pipe stops holding the answer. */
-const DRAIN_MAX_MS = 1000;
+const DRAIN_MAX_MS = 500;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const EXIT_CODE_TIMED_OUT = 124;
 

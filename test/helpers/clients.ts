@@ -1,10 +1,20 @@
 import { type Client, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+  Http2SessionManager,
+} from "@connectrpc/connect-node";
 import { FilesystemService } from "../../src/gen/picod/v1/filesystem_pb.js";
 import { ProcessService } from "../../src/gen/picod/v1/process_pb.js";
 import { TOKEN } from "./start-daemon.js";
 
-export type Protocol = "gRPC" | "gRPC-Web over HTTP/1.1" | "gRPC-Web over HTTP/2" | "Connect over HTTP/1.1" | "Connect over HTTP/2";
+export type Protocol =
+  | "gRPC"
+  | "gRPC-Web over HTTP/1.1"
+  | "gRPC-Web over HTTP/2"
+  | "Connect over HTTP/1.1"
+  | "Connect over HTTP/2";
 
 export const PROTOCOLS: readonly Protocol[] = [
   "gRPC",

@@ -34,8 +34,19 @@ export class Daemon implements AsyncDisposable {
 
   constructor(options: DaemonOptions) {
     const { PATH = "" } = process.env;
-    const [file = "", ...args] = [...(options.wrapper ?? []), PICOD, "--host", "127.0.0.1", "--port", "0", ...(options.args ?? [])];
-    this.child = spawn(file, args, { env: { PATH, ...(options.env ?? { PICOD_ACCESS_TOKEN: TOKEN }) }, stdio: ["ignore", "pipe", "pipe"] });
+    const [file = "", ...args] = [
+      ...(options.wrapper ?? []),
+      PICOD,
+      "--host",
+      "127.0.0.1",
+      "--port",
+      "0",
+      ...(options.args ?? []),
+    ];
+    this.child = spawn(file, args, {
+      env: { PATH, ...(options.env ?? { PICOD_ACCESS_TOKEN: TOKEN }) },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     this.#exited = once(this.child, "exit").then(([code, signal]) => code ?? `signal ${signal}`);
     if (this.child.stdout === null || this.child.stderr === null) throw new Error("no pipes");
     this.child.stderr.setEncoding("utf8").on("data", (text: string) => {

@@ -28,7 +28,8 @@ describe.each(PROTOCOLS)("%s", (protocol) => {
       for await (const { response } of clients.filesystem.readFile({ path, checksum: true })) {
         cases.push(response.case);
         if (response.case === "chunk") chunks.push(response.value);
-        if (response.case === "summary") expect(response.value.sha256).toBe("b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9");
+        if (response.case === "summary")
+          expect(response.value.sha256).toBe("b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9");
       }
       expect(Buffer.concat(chunks).toString()).toBe("hello world");
       expect(cases).toEqual(["metadata", "chunk", "summary"]);

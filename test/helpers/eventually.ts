@@ -1,0 +1,13 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+const CEILING_MS = 10_000;
+const INTERVAL_MS = 10;
+
+/** For what the system reports no event of: asks again until `holds`, and fails with `what` after a ceiling. */
+export async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const giveUpAt = performance.now() + CEILING_MS;
+  while (!(await holds())) {
+    if (performance.now() > giveUpAt) throw new Error(`not within ${CEILING_MS} ms: ${what}`);
+    await sleep(INTERVAL_MS);
+  }
+}
