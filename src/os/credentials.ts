@@ -4,9 +4,10 @@ import { check, systemError } from "./system-error.js";
 import type { User } from "./users.js";
 
 const KEEP = -1;
+const NGROUPS_MAX = 65_536;
 const ownUid = process.getuid?.() ?? 0;
 const ownGid = process.getgid?.() ?? 0;
-const ownGroups = Uint32Array.from(process.getgroups?.() ?? []);
+const ownGroups = readGroups();
 
 /** Whether this daemon may act as that user: its own user always, another one only when it is root. */
 export function canActAs(user: User): boolean {
@@ -48,6 +49,12 @@ export function withIdentityOf<T>(user: User, spawn: () => T): T {
     check(libc.syscall3(SYSCALL.setresgid, ownGid, ownGid, KEEP), "setresgid");
     setGroups(ownGroups);
   }
+}
+
+/** Not process.getgroups(), which adds the effective group to the list. */
+function readGroups(): Uint32Array {
+  const groups = new Uint32Array(NGROUPS_MAX);
+  return groups.slice(0, check(libc.getgroups(groups.length, groups), "getgroups"));
 }
 
 function setGroups(groups: Uint32Array): void {

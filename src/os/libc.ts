@@ -98,6 +98,7 @@ export const libc = {
 
   /** Raw, because the C library's wrappers change the credentials of every thread, and these of the calling one alone. */
   syscall3: declare<[number: number, a: number, b: number, c: number]>("syscall", "long", ["long", "long", "long", "long"]),
+  getgroups: declare<[size: number, groups: Uint32Array]>("getgroups", "int", ["int", "void *"]),
   setgroups: declare<[number: number, count: number, groups: Uint32Array]>("syscall", "long", ["long", "size_t", "void *"]),
   openat2: declare<[number: number, dirfd: number, path: string, how: BigUint64Array, size: number]>("syscall", "long", [
     "long",
