@@ -1,0 +1,60 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { createProgram } from "../src/cli/program.js";
+import { ACCESS_TOKEN, SETTINGS } from "../src/config.js";
+import { codeName } from "../src/errors/code-name.js";
+import { CODE_OF_REASON } from "../src/errors/to-connect-error.js";
+import { startDaemon, TOKEN } from "./helpers/start-daemon.js";
+
+const root = join(import.meta.dirname, "..");
+const readme = readFileSync(join(root, "README.md"), "utf8");
+
+/** The code block behind its marker. */
+function example(name: string): string {
+  const found = new RegExp(`executed by test/readme.test.ts: ${name} -->\\n\`\`\`\\w+\\n([^]*?)\`\`\``).exec(readme)?.[1];
+  if (found === undefined) throw new Error(`no example ${name}`);
+  return found;
+}
+
+function section(name: string): string {
+  return new RegExp(`<!-- ${name}: [^]*?-->\\n([^]*?)<!-- /${name} -->`).exec(readme)?.[1] ?? "";
+}
+
+describe("the README", () => {
+  it("lists every flag, with variable, default and meaning", () => {
+    const rows = Object.values(SETTINGS).map(({ flag, env, defaultText, description }) => {
+      return `| \`${flag}\` | \`${env}\` | ${defaultText === "" ? "" : `\`${defaultText}\``} | ${description} |\n`;
+    });
+    const token = `| \`${ACCESS_TOKEN.flag}\` | \`${ACCESS_TOKEN.env}\` |  | ${ACCESS_TOKEN.description} |\n`;
+    expect(section("flags")).toBe(`| flag | variable | default | |\n|---|---|---|---|\n${token}${rows.join("")}`);
+    const declared = createProgram({ serve: async () => undefined, healthcheck: async () => undefined }).options.map((option) => option.flags);
+    expect(declared.sort()).toEqual([ACCESS_TOKEN.flag, ...Object.values(SETTINGS).map(({ flag }) => flag), "--version"].sort());
+  });
+
+  it("lists every reason with its code", () => {
+    const rows = Object.entries(CODE_OF_REASON).map(([reason, code]) => `| \`${reason}\` | ${codeName(code).toUpperCase()} |\n`);
+    expect(section("errors")).toBe(`| reason | code |\n|---|---|\n${rows.join("")}`);
+  });
+
+  it("names only files that exist", () => {
+    for (const [, path = ""] of readme.matchAll(/\]\(([^):]+)\)/g)) expect(existsSync(join(root, path)), path).toBe(true);
+  });
+
+  it("has examples that work", async () => {
+    await using daemon = await startDaemon();
+    const run = (file: string, ...args: string[]) => {
+      const env = { PATH: process.env.PATH, PICOD_ACCESS_TOKEN: TOKEN };
+      return execFileSync(file, args, { env, encoding: "utf8", cwd: root });
+    };
+    const here = (text: string) => text.replaceAll("49983", String(daemon.port));
+    expect(here(example("start"))).toContain("dist/picod --port");
+    const [executed, described, health] = run("sh", "-ec", here(example("curl"))).split(/(?<=\})(?=\{)/);
+    expect(JSON.parse(executed ?? "")).toMatchObject({ stdout: "hello from root\n" });
+    expect(JSON.parse(described ?? "")).toMatchObject({ entry: { path: "/etc/hostname", owner: "root" } });
+    expect(JSON.parse(health ?? "")).toMatchObject({ status: "ok", service: "PicoD" });
+    const venv = run("sh", "scripts/python-venv.sh").trim();
+    expect(run(`${venv}/bin/python`, "-c", here(example("python")))).toMatch(/^Linux [^]*a,b\n1,2[^]*exit code 3\n$/);
+  }, 300_000);
+});
