@@ -15,9 +15,9 @@ trap 'exit 130' INT TERM
 
 echo "building the daemon"
 npm --prefix "$root" run --silent build
-echo "installing the Python SDK"
+echo "installing the Python SDK, and what it takes to load the model that will be downloaded"
 python3 -m venv "$work/venv"
-"$work/venv/bin/pip" install --quiet --disable-pip-version-check "$root/sdk/python"
+"$work/venv/bin/pip" install --quiet --disable-pip-version-check "$root/sdk/python" -r "$root/examples/ml_requirements.txt"
 
 PICOD_ACCESS_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
 export PICOD_ACCESS_TOKEN

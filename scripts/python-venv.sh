@@ -9,7 +9,7 @@ if [ ! -e "$venv/complete" ]; then
   rm -rf "$venv"
   python3 -m venv "$venv" >&2
   "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$lock" >&2
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --editable "$root/sdk/python" >&2
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable "$root/sdk/python" >&2
   touch "$venv/complete"
 fi
 echo "$venv"

@@ -13,13 +13,13 @@ const readme = readFileSync(join(root, "README.md"), "utf8");
 
 /** The code block behind its marker. */
 function example(name: string): string {
-  const found = new RegExp(`executed by test/readme.test.ts: ${name} -->\\n\`\`\`\\w+\\n([^]*?)\`\`\``).exec(readme)?.[1];
+  const found = new RegExp(`executed by test/readme.test.ts: ${name} -->\\n\`\`\`\\w+\\n([\\s\\S]*?)\`\`\``).exec(readme)?.[1];
   if (found === undefined) throw new Error(`no example ${name}`);
   return found;
 }
 
 function section(name: string): string {
-  return new RegExp(`<!-- ${name}: [^]*?-->\\n([^]*?)<!-- /${name} -->`).exec(readme)?.[1] ?? "";
+  return new RegExp(`<!-- ${name}: [\\s\\S]*?-->\\n([\\s\\S]*?)<!-- /${name} -->`).exec(readme)?.[1] ?? "";
 }
 
 describe("the README", () => {
@@ -29,7 +29,9 @@ describe("the README", () => {
     });
     const token = `| \`${ACCESS_TOKEN.flag}\` | \`${ACCESS_TOKEN.env}\` |  | ${ACCESS_TOKEN.description} |\n`;
     expect(section("flags")).toBe(`| flag | variable | default | |\n|---|---|---|---|\n${token}${rows.join("")}`);
-    const declared = createProgram({ serve: async () => undefined, healthcheck: async () => undefined }).options.map((option) => option.flags);
+    const declared = createProgram({ serve: async () => undefined, healthcheck: async () => undefined }).options.map(
+      (option) => option.flags,
+    );
     expect(declared.sort()).toEqual([ACCESS_TOKEN.flag, ...Object.values(SETTINGS).map(({ flag }) => flag), "--version"].sort());
   });
 
@@ -55,6 +57,6 @@ describe("the README", () => {
     expect(JSON.parse(described ?? "")).toMatchObject({ entry: { path: "/etc/hostname", owner: "root" } });
     expect(JSON.parse(health ?? "")).toMatchObject({ status: "ok", service: "PicoD" });
     const venv = run("sh", "scripts/python-venv.sh").trim();
-    expect(run(`${venv}/bin/python`, "-c", here(example("python")))).toMatch(/^Linux [^]*a,b\n1,2[^]*exit code 3\n$/);
+    expect(run(`${venv}/bin/python`, "-c", here(example("python")))).toMatch(/^Linux [\s\S]*a,b\n1,2[\s\S]*exit code 3\n$/);
   }, 300_000);
 });

@@ -1,0 +1,76 @@
+"""Client of PicoD, the daemon that runs commands and moves files inside a sandbox."""
+
+from ._version import __version__
+from .aio import AsyncPicoDClient
+from .client import PicoDClient
+from .connection import DEFAULT_PORT, TlsOptions
+from .errors import (
+    AbortedError,
+    AlreadyExistsError,
+    CancelledError,
+    CommandError,
+    CommandTimeoutError,
+    DataLossError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InternalError,
+    InterpreterNotFoundError,
+    InvalidArgumentError,
+    NotFoundError,
+    OutOfRangeError,
+    OutputTruncatedError,
+    PermissionDeniedError,
+    PicoDError,
+    ResourceExhaustedError,
+    UnauthenticatedError,
+    UnavailableError,
+    UnimplementedError,
+)
+from .results import (
+    EntryInfo,
+    ExecuteResult,
+    FileType,
+    Outcome,
+    OutcomeReason,
+    OutputSummary,
+    ResourceLimits,
+    ResourceUsage,
+)
+from .retry import RetryPolicy
+
+__all__ = [
+    "DEFAULT_PORT",
+    "AbortedError",
+    "AlreadyExistsError",
+    "AsyncPicoDClient",
+    "CancelledError",
+    "CommandError",
+    "CommandTimeoutError",
+    "DataLossError",
+    "DeadlineExceededError",
+    "EntryInfo",
+    "ExecuteResult",
+    "FailedPreconditionError",
+    "FileType",
+    "InternalError",
+    "InterpreterNotFoundError",
+    "InvalidArgumentError",
+    "NotFoundError",
+    "OutOfRangeError",
+    "Outcome",
+    "OutcomeReason",
+    "OutputSummary",
+    "OutputTruncatedError",
+    "PermissionDeniedError",
+    "PicoDClient",
+    "PicoDError",
+    "ResourceExhaustedError",
+    "ResourceLimits",
+    "ResourceUsage",
+    "RetryPolicy",
+    "TlsOptions",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "UnimplementedError",
+    "__version__",
+]

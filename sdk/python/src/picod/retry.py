@@ -1,0 +1,38 @@
+"""When a read is repeated. Commands and writes never are."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """Repeats `stat`, `read_file` and `download_file` while the daemon is unavailable.
+
+    Each wait is drawn at random between half of its backoff and all of it.
+
+    Args:
+        attempts: Calls at most, the first included; 1 never repeats.
+        initial_backoff_seconds: Backoff before the second attempt; each later one doubles it.
+        max_backoff_seconds: Upper bound of the backoff.
+    """
+
+    attempts: int = 5
+    initial_backoff_seconds: float = 0.1
+    max_backoff_seconds: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or self.initial_backoff_seconds < 0 or self.max_backoff_seconds < 0:
+            raise ValueError(f"attempts must be at least 1 and backoffs not negative: {self}")
+
+    def delays_seconds(self) -> Iterator[float]:
+        """Yields the wait before each repetition."""
+        backoff = self.initial_backoff_seconds
+        for _ in range(self.attempts - 1):
+            yield min(backoff, self.max_backoff_seconds) * random.uniform(0.5, 1)  # noqa: S311 (not a secret)
+            backoff *= 2
+
+
+NEVER_RETRY = RetryPolicy(attempts=1)

@@ -1,0 +1,1 @@
+"""Generated from proto/picod/v1 by generate.py; do not edit."""
