@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	picod "picod/bench/gen/picod/v1"
+)
+
+// Wide enough that a transfer on the loopback interface never waits for a window update.
+const (
+	streamWindowBytes     = 16 << 20
+	connectionWindowBytes = 32 << 20
+	bufferBytes           = 1 << 20
+	maxMessageBytes       = 64 << 20
+)
+
+type grpcTarget struct {
+	connection *grpc.ClientConn
+	processes  picod.ProcessServiceClient
+	files      picod.FilesystemServiceClient
+	ctx        context.Context
+}
+
+func connectGrpc(address, token string) (Target, error) {
+	connection, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithInitialWindowSize(streamWindowBytes),
+		grpc.WithInitialConnWindowSize(connectionWindowBytes),
+		grpc.WithReadBufferSize(bufferBytes),
+		grpc.WithWriteBufferSize(bufferBytes),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes)))
+	if err != nil {
+		return nil, err
+	}
+	return &grpcTarget{
+		connection: connection,
+		processes:  picod.NewProcessServiceClient(connection),
+		files:      picod.NewFilesystemServiceClient(connection),
+		ctx:        metadata.AppendToOutgoingContext(context.Background(), "authorization", "Bearer "+token),
+	}, nil
+}
+
+func (target *grpcTarget) Exec(argv []string) ([]byte, error) {
+	response, err := target.processes.Execute(target.ctx, &picod.ExecuteRequest{Argv: argv})
+	if err != nil {
+		return nil, explain(err)
+	}
+	if response.ExitCode != 0 {
+		return nil, fmt.Errorf("exit code %d: %s", response.ExitCode, response.Stderr)
+	}
+	return []byte(response.Stdout), nil
+}
+
+func (target *grpcTarget) Download(path string) (int64, error) {
+	return target.read(path, func([]byte) {})
+}
+
+func (target *grpcTarget) ReadFile(path string) ([]byte, error) {
+	var content []byte
+	_, err := target.read(path, func(chunk []byte) { content = append(content, chunk...) })
+	return content, err
+}
+
+func (target *grpcTarget) read(path string, onChunk func([]byte)) (int64, error) {
+	ctx, cancel := context.WithCancel(target.ctx)
+	defer cancel()
+	stream, err := target.files.ReadFile(ctx, &picod.ReadFileRequest{Path: path})
+	if err != nil {
+		return 0, explain(err)
+	}
+	var size int64
+	whole := false
+	for {
+		response, err := stream.Recv()
+		if err == io.EOF {
+			if !whole {
+				return size, errors.New("the stream ended without its summary")
+			}
+			return size, nil
+		}
+		if err != nil {
+			return size, explain(err)
+		}
+		size += int64(len(response.GetChunk()))
+		onChunk(response.GetChunk())
+		whole = whole || response.GetSummary() != nil
+	}
+}
+
+func (target *grpcTarget) Upload(path string, size int64) error {
+	return target.write(path, chunk, int(size/int64(len(chunk))))
+}
+
+func (target *grpcTarget) WriteFile(path string, content []byte) error {
+	return target.write(path, content, 1)
+}
+
+func (target *grpcTarget) write(path string, content []byte, times int) error {
+	ctx, cancel := context.WithCancel(target.ctx)
+	defer cancel()
+	stream, err := target.files.WriteFile(ctx)
+	if err != nil {
+		return explain(err)
+	}
+	metadata := &picod.WriteFileRequest{Request: &picod.WriteFileRequest_Metadata{Metadata: &picod.WriteFileMetadata{Path: path}}}
+	message := &picod.WriteFileRequest{Request: &picod.WriteFileRequest_Chunk{Chunk: content}}
+	err = stream.Send(metadata)
+	for ; err == nil && times > 0; times-- {
+		err = stream.Send(message)
+	}
+	// Of a failed send the answer says why.
+	if _, answer := stream.CloseAndRecv(); answer != nil {
+		return explain(answer)
+	}
+	return err
+}
+
+func (target *grpcTarget) Close() {
+	target.connection.Close()
+}
+
+func explain(err error) error {
+	if status.Code(err) == codes.Unimplemented {
+		return errNotOffered
+	}
+	return err
+}

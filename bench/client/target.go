@@ -1,0 +1,22 @@
+package main
+
+import "errors"
+
+// Target is one connection to one daemon, through one protocol.
+type Target interface {
+	// Exec runs a program to its end and returns its standard output. An exit code other than 0 is an error.
+	Exec(argv []string) ([]byte, error)
+	// Download reads a whole file, throws it away and returns its size.
+	Download(path string) (int64, error)
+	// Upload writes a file of `size` bytes, a multiple of the chunk.
+	Upload(path string, size int64) error
+	ReadFile(path string) ([]byte, error)
+	WriteFile(path string, content []byte) error
+	Close()
+}
+
+// errNotOffered is returned where a daemon lacks the operation.
+var errNotOffered = errors.New("not offered")
+
+// chunk is what uploads send at a time, the size class that SDKs use.
+var chunk = make([]byte, 1<<20)

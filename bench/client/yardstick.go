@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"google.golang.org/grpc"
+
+	picod "picod/bench/gen/picod/v1"
+)
+
+const readBytes = 256 << 10
+
+// yardstick answers the calls that are measured in the plainest way that grpc-go has: without tokens, limits, users, logs or
+// the killing of process trees. It is what the design calls "a grpc-go server".
+type yardstick struct {
+	picod.UnimplementedProcessServiceServer
+	picod.UnimplementedFilesystemServiceServer
+}
+
+func serveYardstick(address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer(
+		grpc.InitialWindowSize(streamWindowBytes),
+		grpc.InitialConnWindowSize(connectionWindowBytes),
+		grpc.MaxRecvMsgSize(maxMessageBytes))
+	picod.RegisterProcessServiceServer(server, yardstick{})
+	picod.RegisterFilesystemServiceServer(server, yardstick{})
+	return server.Serve(listener)
+}
+
+func (yardstick) Execute(ctx context.Context, request *picod.ExecuteRequest) (*picod.ExecuteResponse, error) {
+	var stdout, stderr bytes.Buffer
+	command := exec.CommandContext(ctx, request.Argv[0], request.Argv[1:]...)
+	command.Stdout, command.Stderr = &stdout, &stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err := command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, err
+	}
+	return &picod.ExecuteResponse{Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: int32(command.ProcessState.ExitCode())}, nil
+}
+
+func (yardstick) ReadFile(request *picod.ReadFileRequest, stream grpc.ServerStreamingServer[picod.ReadFileResponse]) error {
+	file, err := os.Open(request.Path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	metadata := &picod.ReadFileMetadata{Entry: &picod.EntryInfo{Path: request.Path}}
+	if err := stream.Send(&picod.ReadFileResponse{Response: &picod.ReadFileResponse_Metadata{Metadata: metadata}}); err != nil {
+		return err
+	}
+	var total uint64
+	buffer := make([]byte, readBytes)
+	for {
+		n, err := file.Read(buffer)
+		if err == io.EOF {
+			summary := &picod.ReadFileSummary{Bytes: total}
+			return stream.Send(&picod.ReadFileResponse{Response: &picod.ReadFileResponse_Summary{Summary: summary}})
+		}
+		if err != nil {
+			return err
+		}
+		total += uint64(n)
+		if err := stream.Send(&picod.ReadFileResponse{Response: &picod.ReadFileResponse_Chunk{Chunk: buffer[:n]}}); err != nil {
+			return err
+		}
+	}
+}
+
+func (yardstick) WriteFile(stream grpc.ClientStreamingServer[picod.WriteFileRequest, picod.WriteFileResponse]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	path := first.GetMetadata().GetPath()
+	file, err := os.CreateTemp(filepath.Dir(path), ".upload-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	var total uint64
+	for {
+		request, err := stream.Recv()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		n, err := file.Write(request.GetChunk())
+		if err != nil {
+			return err
+		}
+		total += uint64(n)
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return err
+	}
+	return stream.SendAndClose(&picod.WriteFileResponse{BytesWritten: total})
+}

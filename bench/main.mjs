@@ -1,0 +1,90 @@
+// Measures picod beside sshd in one run and prints a Markdown table: see --help.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildCommit } from "./against.mjs";
+import { buildClient } from "./client.mjs";
+import { createFiles } from "./files.mjs";
+import { describeMachine } from "./machine.mjs";
+import { measureCase } from "./measure.mjs";
+import { parseOptions, USAGE } from "./options.mjs";
+import { buildPicod, startPicod } from "./picod.mjs";
+import { summarize, toMarkdown } from "./report.mjs";
+import { startSshd } from "./sshd.mjs";
+import { startYardstick } from "./yardstick.mjs";
+
+/** Of a failed install or build, whose message holds all that it printed. */
+const MESSAGE_LIMIT = 2000;
+const RESULTS = join(import.meta.dirname, "results");
+
+const stack = new AsyncDisposableStack();
+const stopping = new AbortController();
+let cleanedUp;
+/** Once, whoever asks first: the end, or a signal. */
+const cleanUp = () => (cleanedUp ??= stack.disposeAsync());
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.once(signal, () => {
+    progress("stopping");
+    stopping.abort();
+    void cleanUp().finally(() => process.exit(1));
+  });
+}
+
+try {
+  await main();
+} catch (error) {
+  // What breaks because everything is being stopped is no news.
+  if (!stopping.signal.aborted) progress(error.message.slice(0, MESSAGE_LIMIT));
+  process.exitCode = 1;
+} finally {
+  await cleanUp();
+}
+
+async function main() {
+  const options = parseOptions(process.argv.slice(2));
+  if (options.help) {
+    process.stdout.write(USAGE);
+    return;
+  }
+  const directory = mkdtempSync(join(tmpdir(), "picod-bench-"));
+  stack.defer(() => rmSync(directory, { recursive: true, force: true }));
+  progress("building");
+  const clientPath = await buildClient(directory);
+  const machine = await describeMachine();
+  const daemons = await startDaemons(options, directory, clientPath);
+  const context = { clientPath, files: createFiles(directory, options.load), load: options.load };
+  const daemonNames = daemons.map(({ name }) => name);
+  const cases = [];
+  for (const each of options.cases) {
+    progress(each.name);
+    cases.push(summarize(each, await measureCase(each, daemons, context), daemonNames));
+  }
+  machine.loadAverageAtEnd = loadavg()[0];
+  const result = { machine, quick: options.quick, load: options.load, daemonNames, cases };
+  process.stdout.write(toMarkdown(result));
+  progress(`wrote ${writeResult(result, options.json)}`);
+}
+
+/** picod first, sshd last: the order of the turns and of the columns. */
+async function startDaemons({ against, grpcGo }, directory, clientPath) {
+  const onDispose = (dispose) => stack.defer(dispose);
+  const other = against === undefined ? undefined : await buildCommit(against, directory, onDispose, stopping.signal);
+  const launcher = process.env.PICOD_BIN ?? (await buildPicod(directory));
+  return [
+    await startPicod("picod", launcher, directory, onDispose),
+    ...(other === undefined ? [] : [await startPicod(other.name, other.launcher, directory, onDispose)]),
+    ...(grpcGo ? [await startYardstick(clientPath, directory, onDispose)] : []),
+    await startSshd(directory, onDispose),
+  ];
+}
+
+function writeResult(result, path) {
+  if (path === undefined) mkdirSync(RESULTS, { recursive: true });
+  const file = path ?? join(RESULTS, `${result.machine.startedAt.replaceAll(":", "-")}.json`);
+  writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
+  return file;
+}
+
+function progress(text) {
+  process.stderr.write(`bench: ${text}\n`);
+}

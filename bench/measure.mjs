@@ -1,0 +1,75 @@
+import { mkdirSync, rmSync, statSync } from "node:fs";
+import { openClient, timeStartup } from "./client.mjs";
+import { cpuSeconds, memory, peakMib, resetPeak } from "./process-stats.mjs";
+
+const MIB = 1024 * 1024;
+
+/**
+ * Runs one case: a warm-up of every daemon, then rounds in which each has its turn. Resolves with the metrics of each round by
+ * daemon; a daemon that lacks the operation has none.
+ */
+export async function measureCase({ id, kind, protocols, job }, allDaemons, { clientPath, files, load }) {
+  if (kind === "memory") return Object.fromEntries(allDaemons.map((daemon) => [daemon.name, [memory(daemon.pids())]]));
+  const protocolOf = (daemon) => protocols[daemon.protocolFamily];
+  const daemons = allDaemons.filter((daemon) => protocolOf(daemon) !== undefined);
+  const rounds = Object.fromEntries(daemons.map(({ name }) => [name, []]));
+  if (kind === "start-up") {
+    for (let round = 0; round < load.rounds; round++)
+      for (const daemon of daemons) rounds[daemon.name].push(await timeStartup(clientPath, daemon, protocolOf(daemon)));
+    return rounds;
+  }
+  const clients = daemons.map((daemon) => openClient(clientPath, daemon, protocolOf(daemon)));
+  try {
+    const turns = daemons.map((daemon, index) => ({
+      daemon,
+      client: clients[index],
+      job: job({ load, files, peer: daemon.name }),
+    }));
+    const offered = [];
+    for (const turn of turns) if (!(await takeTurn(turn, kind)).notOffered) offered.push(turn);
+    // Without picod there is nothing to compare.
+    if (offered[0] !== turns[0]) return rounds;
+    for (const { daemon } of offered) resetPeak(daemon.pids());
+    for (let round = 0; round < load.rounds; round++)
+      for (const turn of offered) rounds[turn.daemon.name].push(await takeTurn(turn, kind));
+    for (const { daemon } of offered) {
+      const peak = peakMib(daemon.pids());
+      for (const metrics of rounds[daemon.name]) metrics.peakMib = peak;
+    }
+    return rounds;
+  } catch (error) {
+    throw new Error(`${id}: ${error.message}`, { cause: error });
+  } finally {
+    await Promise.all(clients.map((client) => client.close()));
+  }
+}
+
+async function takeTurn({ daemon, client, job }, kind) {
+  if (kind === "write") prepareDirectory(job.path);
+  const before = cpuSeconds(daemon.pids());
+  const result = await client.run({ kind, ...job });
+  const after = cpuSeconds(daemon.pids());
+  if (kind === "upload" && !result.notOffered) takeUpload(job);
+  const own = (after.own - before.own) / job.count;
+  const children = (after.children - before.children) / job.count;
+  return {
+    ...result,
+    perSecond: job.count / result.seconds,
+    ...(job.size === undefined ? {} : { mibPerSecond: (job.count * job.size) / MIB / result.seconds }),
+    cpuMicros: own * 1e6,
+    cpuMillis: own * 1e3,
+    cpuWithChildrenMicros: (own + children) * 1e6,
+  };
+}
+
+function prepareDirectory(path) {
+  rmSync(path, { recursive: true, force: true });
+  mkdirSync(path);
+}
+
+/** Removed at once, so that the kernel never begins to write it to the disk. */
+function takeUpload({ path, size }) {
+  const found = statSync(path).size;
+  if (found !== size) throw new Error(`${path} has ${found} bytes instead of ${size}`);
+  rmSync(path);
+}

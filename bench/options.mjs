@@ -1,0 +1,46 @@
+import { parseArgs } from "node:util";
+import { CASES } from "./cases.mjs";
+
+export const USAGE = `Usage: npm run bench -- [options]
+
+Measures picod against sshd and sftp on this machine, interleaved, over the loopback interface. Run it as root.
+
+  --quick            one small round that only shows that everything works
+  --rounds <n>       measured rounds of each case (default 9)
+  --only <case>      one case, or several: --only exec --only upload
+                     ${CASES.map(({ id }) => id).join(", ")}
+  --grpc-go          measure a plain grpc-go server too, for the goals that are stated against one
+  --against <commit> measure picod as of that commit too
+  --json <file>      where to write the figures (default: a new file in bench/results)
+  --help
+
+The environment variable PICOD_BIN names a built picod to measure instead of building this tree.
+`;
+
+const FULL = { rounds: 9, execs: 200, concurrentExecs: 480, largeOutputs: 20, smallFiles: 1000, bulkBytes: 512 * 1024 * 1024 };
+const QUICK = { rounds: 1, execs: 20, concurrentExecs: 64, largeOutputs: 3, smallFiles: 50, bulkBytes: 32 * 1024 * 1024 };
+const MAX_ROUNDS = 1000;
+
+/** @throws Error that says what is wrong with the arguments. */
+export function parseOptions(args) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      quick: { type: "boolean", default: false },
+      rounds: { type: "string" },
+      only: { type: "string", multiple: true },
+      "grpc-go": { type: "boolean", default: false },
+      against: { type: "string" },
+      json: { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  const unknown = values.only?.find((id) => !CASES.some((each) => each.id === id));
+  if (unknown !== undefined) throw new Error(`unknown case: ${unknown}`);
+  const load = values.quick ? QUICK : FULL;
+  const rounds = values.rounds === undefined ? load.rounds : Number(values.rounds);
+  if (!Number.isInteger(rounds) || rounds < 1 || rounds > MAX_ROUNDS) throw new Error(`invalid --rounds: ${values.rounds}`);
+  const { quick, against, json, help, "grpc-go": grpcGo } = values;
+  const cases = CASES.filter(({ id }) => values.only === undefined || values.only.includes(id));
+  return { quick, grpcGo, against, json, help, cases, load: { ...load, rounds } };
+}
