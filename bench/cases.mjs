@@ -4,8 +4,8 @@ import { mean } from "./statistics.mjs";
  * What is measured. `kind` says how: a start of the daemon, a look at its memory, or a job of the client; `protocols`, how each
  * kind of daemon is spoken to, if it takes part.
  *
- * Goals are those of the design, section 12: a `value`, or ratios to other daemons of this run, of which the first that runs
- * counts. Where the design compares with one that never does, the ratio to sshd is that daemon's figure there over sshd's there.
+ * Goals are a `value`, or ratios to other daemons of this run, of which the first that runs
+ * counts. Where the goal is a daemon that never runs here, the ratio to sshd is that of an earlier run with both.
  */
 
 const P50 = { metric: "p50Ms", label: "p50, ms" };

@@ -19,7 +19,7 @@ import (
 const readBytes = 256 << 10
 
 // yardstick answers the calls that are measured in the plainest way that grpc-go has: without tokens, limits, users, logs or
-// the killing of process trees. It is what the design calls "a grpc-go server".
+// the killing of process trees. It is the "grpc-go server" of the goals.
 type yardstick struct {
 	picod.UnimplementedProcessServiceServer
 	picod.UnimplementedFilesystemServiceServer
