@@ -4,6 +4,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    // They make containers: npm run test:e2e.
+    exclude: ["test/e2e/**"],
     // Signals, credentials and child processes belong to a process, not to a thread.
     pool: "forks",
     testTimeout: 30_000,

@@ -10,7 +10,13 @@ for (const entry of Object.values(lock.packages)) {
   for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {
     const [, os, cpu] = PLATFORM.exec(name) ?? [];
     if (os === undefined) continue;
-    lock.packages[`node_modules/${name}`] ??= { version, cpu: [NODE_NAME_OF_CPU[cpu] ?? cpu], dev: entry.dev, optional: true, os: [os] };
+    lock.packages[`node_modules/${name}`] ??= {
+      version,
+      cpu: [NODE_NAME_OF_CPU[cpu] ?? cpu],
+      dev: entry.dev,
+      optional: true,
+      os: [os],
+    };
   }
 }
 lock.packages = Object.fromEntries(Object.entries(lock.packages).sort(([a], [b]) => (a < b ? -1 : 1)));

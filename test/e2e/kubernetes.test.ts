@@ -1,0 +1,116 @@
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { connectTo } from "../helpers/clients.js";
+import { type TemporaryDirectory, temporaryDirectory } from "../helpers/temporary-directory.js";
+import { BASE_IMAGE, Container, IMAGE, podmanOutput } from "./container.js";
+import { runPythonTool } from "./python-tools.js";
+import { readYaml } from "./yaml.js";
+
+const folder = join(import.meta.dirname, "../../deploy/kubernetes");
+const TOKEN = "change-me";
+
+interface SecurityContext {
+  readonly runAsUser?: number;
+  readonly runAsGroup?: number;
+  readonly readOnlyRootFilesystem?: boolean;
+  readonly allowPrivilegeEscalation?: boolean;
+  readonly capabilities: { readonly drop: string[]; readonly add?: string[] };
+}
+
+interface ContainerSpec {
+  readonly image: string;
+  readonly command?: string[];
+  readonly args?: string[];
+  readonly env?: { name: string; valueFrom: { secretKeyRef: { key: string } } }[];
+  readonly securityContext: SecurityContext;
+  readonly volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[];
+}
+
+interface PodSpec {
+  readonly securityContext: Partial<SecurityContext>;
+  readonly initContainers?: ContainerSpec[];
+  readonly containers: [ContainerSpec];
+  readonly volumes: { name: string; secret?: { defaultMode: number } }[];
+}
+
+async function readPodSpec(file: string): Promise<PodSpec> {
+  const [, workload] = await readYaml<{ spec: PodSpec & { template?: { spec: PodSpec } } }>(join(folder, file));
+  if (workload === undefined) throw new Error(`${file} has no second document`);
+  return workload.spec.template?.spec ?? workload.spec;
+}
+
+/** What a kubelet makes of a pod's volumes: empty directories that everybody may write to, and the secret's file. */
+function makeVolumes(spec: PodSpec, directory: TemporaryDirectory): void {
+  for (const { name, secret } of spec.volumes) {
+    const path = join(directory.path, name);
+    mkdirSync(path);
+    if (secret === undefined) chmodSync(path, 0o777);
+    else writeFileSync(join(path, "token"), TOKEN, { mode: secret.defaultMode });
+  }
+}
+
+/** The same container for podman. */
+function runOptions(spec: PodSpec, container: ContainerSpec, directory: TemporaryDirectory): string[] {
+  const context = { ...spec.securityContext, ...container.securityContext };
+  const { drop, add = [] } = container.securityContext.capabilities;
+  return [
+    ...(context.runAsUser === undefined ? [] : ["--user", `${context.runAsUser}:${context.runAsGroup ?? 0}`]),
+    ...(context.readOnlyRootFilesystem === true ? ["--read-only", "--read-only-tmpfs=false"] : []),
+    ...(context.allowPrivilegeEscalation === false ? ["--security-opt", "no-new-privileges"] : []),
+    ...drop.flatMap((name) => ["--cap-drop", name]),
+    ...add.flatMap((name) => ["--cap-add", name]),
+    ...(container.env ?? []).flatMap(({ name }) => ["--env", `${name}=${TOKEN}`]),
+    ...(container.command === undefined ? [] : ["--entrypoint", JSON.stringify(container.command)]),
+    ...container.volumeMounts.flatMap(({ name, mountPath, readOnly }) => {
+      return ["--volume", `${join(directory.path, name)}:${mountPath}:${readOnly === true ? "ro" : "rw"}`];
+    }),
+  ];
+}
+
+async function startPod(spec: PodSpec, directory: TemporaryDirectory): Promise<Container> {
+  makeVolumes(spec, directory);
+  for (const init of spec.initContainers ?? []) {
+    await podmanOutput("run", "--rm", "--network", "none", ...runOptions(spec, init, directory), localImage(init.image));
+  }
+  const [container] = spec.containers;
+  const options = runOptions(spec, container, directory);
+  return Container.start({ image: localImage(container.image), options, args: container.args ?? [] });
+}
+
+function localImage(image: string): string {
+  return image === "picod" ? IMAGE : BASE_IMAGE;
+}
+
+describe.each(["pod.yaml", "deployment.yaml"])("deploy/kubernetes/%s", (file) => {
+  it("has no field that Kubernetes does not know", async () => {
+    const output = await runPythonTool(
+      "python3",
+      "-m",
+      "kubernetes_validate",
+      "--strict",
+      "--kubernetes-version",
+      "1.31",
+      join(folder, file),
+    );
+    expect(output.match(/ passed for resource /g)).toHaveLength(2);
+  });
+
+  it("has what it needs to run commands as a user that cannot read the token", async () => {
+    using directory = temporaryDirectory();
+    await using container = await startPod(await readPodSpec(file), directory);
+    await using clients = connectTo(container.url, { token: TOKEN });
+    const command = "id -u; echo kept > ~/a && cat ~/a; grep CapEff /proc/self/status; cat /proc/1/environ /etc/picod/token";
+    const { stdout, stderr } = await clients.process.execute({ command });
+    expect(stdout).toBe("1000\nkept\nCapEff:\t0000000000000000\n");
+    expect(stderr).toContain("/proc/1/environ: Permission denied");
+    expect(stderr).toMatch(/\/etc\/picod\/token: (Permission denied|No such file or directory)/);
+  });
+
+  it("answers the probes without a token and stops with exit code 0", async () => {
+    using directory = temporaryDirectory();
+    await using container = await startPod(await readPodSpec(file), directory);
+    for (const path of ["/readyz", "/healthz"]) expect(await fetch(container.url + path)).toMatchObject({ status: 200 });
+    expect(await container.stop()).toBe(0);
+  });
+});
