@@ -11,10 +11,13 @@ done
 case $self in */*) dir=${self%/*} ;; *) dir=. ;; esac
 node=$dir/node
 [ -x "$node" ] || node=node
-# What an image sets for its own Node programs must not load code into the daemon.
-unset NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS NODE_DEBUG NODE_V8_COVERAGE NODE_REPL_EXTERNAL_MODULE
+# What an image sets for its own Node programs must not load code into the daemon, change what it trusts or make it write files.
+unset NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS NODE_DEBUG NODE_DEBUG_NATIVE NODE_V8_COVERAGE NODE_REPL_EXTERNAL_MODULE \
+  NODE_REDIRECT_WARNINGS NODE_COMPILE_CACHE NODE_TLS_REJECT_UNAUTHORIZED NODE_USE_ENV_PROXY NODE_USE_SYSTEM_CA \
+  OPENSSL_CONF OPENSSL_MODULES OPENSSL_ENGINES SSL_CERT_FILE SSL_CERT_DIR
+# A health check inherits the token from its container and has no use for it: it would show it to every process of its user.
+if [ "$1" = healthcheck ]; then unset PICOD_ACCESS_TOKEN; fi
 # Node raises the soft limit of open files for itself; commands get this one back.
 PICOD_SOFT_OPEN_FILES=$(ulimit -Sn)
 export PICOD_SOFT_OPEN_FILES
-# SIGUSR1 would open a debugger to every process of this user.
-exec "$node" --disable-sigusr1 --max-old-space-size=512 --v8-pool-size=2 --no-warnings "$dir/picod.mjs" "$@"
+exec "$node" @NODE_FLAGS@ "$dir/picod.cjs" "$@"

@@ -13,6 +13,8 @@ interface Setting<T> {
   readonly defaultText: string;
   /** The flag may be given several times; the variable holds one value a line. */
   readonly repeatable: boolean;
+  /** An empty variable is a value like any other, not "not set". */
+  readonly emptyCounts: boolean;
   /** @throws Error whose message completes "invalid value for …: ". */
   readonly parse: (text: string) => T;
   readonly merge: (all: readonly T[]) => T;
@@ -22,7 +24,7 @@ type SettingInput<T> = Pick<Setting<T>, "flag" | "env" | "description" | "defaul
 
 function setting<T>(input: SettingInput<T>): Setting<T> {
   const defaultText = input.default === undefined || typeof input.default === "boolean" ? "" : String(input.default);
-  return { defaultText, repeatable: false, merge: (all) => all.at(-1) ?? input.default, ...input };
+  return { defaultText, repeatable: false, emptyCounts: false, merge: (all) => all.at(-1) ?? input.default, ...input };
 }
 
 /** The one flag that is not a setting: the token itself never becomes part of the configuration, see auth/resolve-token.ts. */
@@ -39,7 +41,7 @@ export const SETTINGS = {
     env: "PICOD_PORT",
     description: "TCP port for gRPC, gRPC-Web, Connect and plain HTTP; 0 takes a free one",
     default: 49983,
-    parse: integerBetween(0, 65535),
+    parse: port,
   }),
   host: setting({
     flag: "--host <address>",
@@ -53,7 +55,9 @@ export const SETTINGS = {
     env: "PICOD_ACCESS_TOKEN_FILE",
     description: "file that holds the token; read again when it changes",
     default: undefined,
-    parse: notEmpty,
+    // Passing over it would let the next source decide who may come in.
+    emptyCounts: true,
+    parse: absolutePath,
   }),
   metadataUrl: setting<string | undefined>({
     flag: "--metadata-url <url>",
@@ -150,7 +154,7 @@ export const SETTINGS = {
     env: "PICOD_MAX_OUTPUT_BYTES",
     description: "output kept per stream of an Execute; two full streams must fit into the 4 MiB that gRPC clients accept",
     default: 2 * 1024 * 1024 - 4096,
-    parse: bytesUpTo(64 * 1024 * 1024),
+    parse: bytesBetween(0, 64 * 1024 * 1024),
   }),
   maxMessageBytes: setting({
     flag: "--max-message-bytes <size>",
@@ -158,7 +162,7 @@ export const SETTINGS = {
     description: "largest request message; streams carry any amount in many",
     default: 4 * 1024 * 1024,
     defaultText: "4MiB",
-    parse: bytesUpTo(1024 * 1024 * 1024),
+    parse: bytesBetween(1024, 1024 * 1024 * 1024),
   }),
   metricsPublic: setting({
     flag: "--metrics-public",
@@ -210,17 +214,22 @@ function resolve(
 ): unknown {
   const fromFlag = flags[name];
   const variable = env[entry.env];
-  // An empty variable is how shells and manifests say "not set"; the token's is judged by its own rules.
-  const fromEnv = variable === undefined || variable === "" ? [] : [variable];
+  // An empty variable is how shells and manifests say "not set".
+  const fromEnv = variable === undefined || (variable === "" && !entry.emptyCounts) ? [] : [variable];
   const texts = fromFlag ?? (entry.repeatable ? fromEnv.flatMap((text) => text.split("\n").filter(Boolean)) : fromEnv);
   if (texts.length === 0) return entry.default;
-  const [flag = ""] = entry.flag.split(" ");
   try {
     return entry.merge(texts.map((text) => entry.parse(text)));
   } catch (error) {
-    const given = fromFlag === undefined ? `${entry.env} (flag ${flag})` : `${flag} (variable ${entry.env})`;
-    throw new ConfigError(`invalid value for ${given}: ${(error as Error).message}`);
+    throw invalidValue(name, (error as Error).message, fromFlag !== undefined);
   }
+}
+
+/** The refusal to start with a value that was given, by the flag or by the variable. */
+export function invalidValue(name: SettingName, why: string, byFlag = true): ConfigError {
+  const { flag, env } = SETTINGS[name];
+  const [long] = flag.split(" ");
+  return new ConfigError(`invalid value for ${byFlag ? `${long} (variable ${env})` : `${env} (flag ${long})`}: ${why}`);
 }
 
 function integerBetween(min: number, max: number): (text: string) => number {
@@ -230,6 +239,16 @@ function integerBetween(min: number, max: number): (text: string) => number {
       throw new Error(`${quote(text)} is not a whole number from ${min} to ${max}`);
     return value;
   };
+}
+
+const parsePort = integerBetween(0, 65535);
+
+function port(text: string): number {
+  // What Kubernetes puts into every container's environment when a Service of the namespace is called "picod".
+  if (text.startsWith("tcp://")) {
+    throw new Error(`${quote(text)} is the address of a Service: set enableServiceLinks: false in the pod, or call it otherwise`);
+  }
+  return parsePort(text);
 }
 
 const MS_OF_UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
@@ -246,11 +265,12 @@ function duration(text: string): number {
 const BYTES_OF_UNIT: Readonly<Record<string, number>> = { "": 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
 
 /** "1048576", "512KiB", "2MiB". */
-function bytesUpTo(max: number): (text: string) => number {
+function bytesBetween(min: number, max: number): (text: string) => number {
   return (text) => {
     const [, number, unit] = /^(\d+)(KiB|MiB|GiB|)$/.exec(text) ?? [];
     const value = Number(number) * (BYTES_OF_UNIT[unit ?? ""] ?? Number.NaN);
-    if (!(value <= max)) throw new Error(`${quote(text)} is not a size in bytes such as 65536, 512KiB or 2MiB, at most ${max}`);
+    if (!(value >= min && value <= max))
+      throw new Error(`${quote(text)} is not a size such as 65536, 512KiB or 2MiB, from ${min} to ${max} bytes`);
     return value;
   };
 }
@@ -280,7 +300,10 @@ function absolutePath(text: string): string {
 }
 
 function httpUrl(text: string): string {
-  if (URL.parse(text)?.protocol !== "http:") throw new Error(`${quote(text)} is not an http:// URL`);
+  const url = URL.parse(text);
+  if (url?.protocol !== "http:") throw new Error(`${quote(text)} is not an http:// URL`);
+  // It is logged, and repeated in errors.
+  if (url.username !== "" || url.password !== "") throw new Error("a user name or password in the URL is not supported");
   return text;
 }
 

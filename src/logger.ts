@@ -1,5 +1,5 @@
 import { isatty } from "node:tty";
-import { destination, type Logger, pino } from "pino";
+import { type Logger, pino } from "pino";
 import type { Config } from "./config.js";
 
 export type { Logger } from "pino";
@@ -7,24 +7,38 @@ export type { Logger } from "pino";
 const STDOUT = 1;
 /** Lines waiting for a reader of stdout that has stalled; what comes after is dropped rather than kept in memory. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
+/** Where a secret would stand in what is likely to be logged one day. Paths with wildcards would cost as much as the line itself. */
+const SECRETS = ["authorization", "token", "accessToken", "access_token"].flatMap((name) =>
+  ["", "headers.", "request.", "request.headers.", "req.headers.", "config.", "query."].map((holder) => `${holder}${name}`),
+);
 
 /**
- * Logs to stdout without ever blocking on it or dying with it. Authorization headers are not logged anywhere; the redaction is
- * for the day somebody logs a request.
+ * Logs to stdout without ever waiting for its reader or dying with it. Authorization headers are not logged anywhere; the
+ * redaction is for the day somebody logs a request.
  */
 export async function createLogger(config: Pick<Config, "logLevel" | "logFormat">): Promise<Logger> {
-  const sink = destination({ dest: STDOUT, sync: false, maxLength: MAX_BUFFERED_BYTES });
-  sink.on("error", () => undefined);
   const options = {
     level: config.logLevel,
     base: null,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
-    redact: ["authorization", "headers.authorization", "token", "accessToken"],
+    redact: SECRETS,
   };
   const pretty = config.logFormat === "pretty" || (config.logFormat === "auto" && isatty(STDOUT));
-  if (!pretty) return pino(options, sink);
-  // Loaded only for people: it costs more to start than the daemon.
-  const { default: prettify } = await import("pino-pretty");
-  return pino(options, prettify({ destination: sink, colorize: isatty(STDOUT), ignore: "pid,hostname" }));
+  const format = pretty ? await createPrettyFormat() : (line: string) => line;
+  return pino(options, { write: (line) => writeUnlessStalled(format(line)) });
+}
+
+/**
+ * A pipe that has room gets the line at once, also right before an exit. The stream's errors (EPIPE when the reader has gone, ENOSPC)
+ * are swallowed by main.ts, and it stays usable.
+ */
+function writeUnlessStalled(text: string): void {
+  if (process.stdout.writableLength < MAX_BUFFERED_BYTES) process.stdout.write(text);
+}
+
+/** Loaded only for people: it costs more to start than the daemon. */
+async function createPrettyFormat(): Promise<(line: string) => string> {
+  const { prettyFactory } = await import("pino-pretty");
+  return prettyFactory({ colorize: isatty(STDOUT), ignore: "pid,hostname" });
 }

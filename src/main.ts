@@ -25,15 +25,13 @@ const program = createProgram({
     await serve(loadConfig(flags, env), { flag: accessToken, environment }, env);
   },
   async healthcheck(flags) {
-    await healthcheck(loadConfig(flags, env).port);
+    await healthcheck(loadConfig(flags, env));
   },
 });
 
-try {
-  await program.parseAsync();
-} catch (error) {
+program.parseAsync().catch((error: unknown) => {
   process.exitCode = explain(error);
-}
+});
 
 /** Writes what went wrong for a person, and returns the exit code. Commander has already written its own errors. */
 function explain(error: unknown): number {

@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "./logger.js";
 import type { Readiness } from "./readiness.js";
@@ -5,49 +6,81 @@ import type { Sandbox } from "./sandbox.js";
 import type { Server } from "./server/create-server.js";
 
 export interface ShutdownParts {
-  readonly server: Server;
-  readonly sandbox: Sandbox;
+  readonly server: Pick<Server, "stopAccepting" | "idle" | "abortCalls" | "closed" | "destroy">;
+  readonly sandbox: {
+    readonly processes: Pick<Sandbox["processes"], "close" | "killAll">;
+    readonly executions: Pick<Sandbox["executions"], "close">;
+  };
   readonly readiness: Readiness;
   readonly logger: Logger;
+  /** For calls in progress. */
   readonly graceMs: number;
+  /** Between TERM and KILL for commands. */
+  readonly killGraceMs: number;
 }
 
 /** After the calls were told, so long their answers may take to leave. */
 const LAST_ANSWERS_MS = 1_000;
+/** The same, for who is in a hurry. */
+const FAREWELL_MS = 250;
+/** So long commands may take to obey a KILL; one that hangs in the kernel would hold the daemon for ever. */
+const LAST_COMMANDS_MS = 3_000;
+const STDERR = 2;
 
 /**
  * Ends the daemon in order: no new calls; those in progress get `graceMs`, then UNAVAILABLE; running commands are ended; then the
  * connections are closed.
  */
-export async function shutDown({ server, sandbox, readiness, logger, graceMs }: ShutdownParts): Promise<void> {
+export async function shutDown({ server, sandbox, readiness, logger, graceMs, killGraceMs }: ShutdownParts): Promise<void> {
   readiness.stop();
   server.stopAccepting();
   const finished = await Promise.race([server.idle().then(() => true), sleep(graceMs, false)]);
   if (!finished) logger.warn({ graceMs }, "calls still in progress are ended");
   server.abortCalls();
-  await sandbox.processes.close();
+  const ended = await Promise.race([sandbox.processes.close().then(() => true), sleep(killGraceMs + LAST_COMMANDS_MS, false)]);
+  if (!ended) logger.error("commands are left that do not obey KILL");
   sandbox.executions.close();
-  await Promise.race([server.idle(), sleep(LAST_ANSWERS_MS)]);
+  await answersHaveLeft(server, LAST_ANSWERS_MS);
   server.destroy();
+}
+
+function answersHaveLeft(server: ShutdownParts["server"], timeoutMs: number): Promise<void> {
+  return Promise.race([server.idle().then(() => server.closed()), sleep(timeoutMs)]);
+}
+
+/**
+ * Lets TERM and INT end a daemon that is starting: as PID 1 it would not notice them. Returns the function that takes this back.
+ */
+export function exitOnSignals(): () => void {
+  const exit = (_signal: NodeJS.Signals, number: number) => process.exit(128 + number);
+  process.on("SIGTERM", exit).on("SIGINT", exit);
+  return () => process.off("SIGTERM", exit).off("SIGINT", exit);
 }
 
 /**
  * Runs `shutDown` on the first TERM or INT and exits with 0 when it is done. A second signal ends everything at once, with the
- * exit code of a process that it killed.
+ * exit code of a process that it killed; a third does not even wait for the answers to leave.
  */
 export function shutDownOnSignals(parts: ShutdownParts): void {
-  let stopping = false;
+  let signals = 0;
+  let exitCode = 0;
+  const exit = () => process.exit(exitCode);
   const onSignal = (signal: NodeJS.Signals, number: number) => {
-    if (stopping) {
+    signals++;
+    if (signals > 1) {
+      exitCode = 128 + number;
+      if (signals > 2) exit();
       parts.sandbox.processes.killAll();
-      process.exit(128 + number);
+      parts.server.abortCalls();
+      // Node's clients wait for ever on a connection that was told to finish and ends without a word about its calls.
+      void answersHaveLeft(parts.server, FAREWELL_MS).then(exit);
+      return;
     }
-    stopping = true;
     parts.logger.info({ signal }, "shutting down");
     shutDown(parts).then(
       () => {
         parts.logger.info("stopped");
-        process.exit(0);
+        exit();
       },
       (error: unknown) => {
         parts.logger.fatal({ err: error }, "shutdown failed");
@@ -57,4 +90,25 @@ export function shutDownOnSignals(parts: ShutdownParts): void {
   };
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
+}
+
+/**
+ * After an error that nothing caught (unhandled rejections included) nothing about the daemon is certain: it says why, takes its
+ * commands with it, whose callers lose them anyway, and exits with 1 for its supervisor to start it anew.
+ */
+export function exitOnFatalError({ sandbox, logger }: Pick<ShutdownParts, "sandbox" | "logger">): void {
+  process.on("uncaughtException", (error, origin) => {
+    try {
+      logger.fatal({ err: error, origin }, "fatal error");
+      // Once more where it arrives when the log is silent or its reader has gone. Not as a stream: nothing runs after this.
+      writeSync(STDERR, `picod: fatal error: ${error instanceof Error ? error.message : String(error)}\n`);
+    } catch {
+      // Nobody is left to be told.
+    }
+    try {
+      sandbox.processes.killAll();
+    } finally {
+      process.exit(1);
+    }
+  });
 }

@@ -14,11 +14,10 @@ export function createHealthService(readiness: Readiness, serviceNames: readonly
 
     async *watch({ service }, context: HandlerContext) {
       yield { status: isKnown(service) ? status() : Status.SERVICE_UNKNOWN };
-      const sent = readiness.ready;
-      await readiness.changed(context.signal, sent);
+      // Readiness changes once, when the daemon stops. A watcher would otherwise hold up the end of the others' calls.
+      if (readiness.ready) await readiness.changed(context.signal, true);
       if (isKnown(service)) yield { status: status() };
-      // Readiness changes once, when the daemon stops; nothing else is to be told.
-      await readiness.changed(context.signal, !sent);
+      throw new ConnectError("the daemon is shutting down", Code.Unavailable);
     },
   };
 }

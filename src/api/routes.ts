@@ -11,12 +11,15 @@ import { createFilesystemService } from "./picod/filesystem-service.js";
 import { createProcessService } from "./picod/process-service.js";
 import { createReflectionService } from "./reflection.js";
 
+/** Of a call that needs no token: names of services and symbols are short. */
+const PUBLIC_OPTIONS = { readMaxBytes: 64 * 1024 };
+
 /** Every RPC service of the daemon. */
 export function registerServices(router: ConnectRouter, sandbox: Sandbox, readiness: Readiness): void {
   router.service(FilesystemService, createFilesystemService(sandbox));
   router.service(ProcessService, createProcessService(sandbox));
-  router.service(Health, createHealthService(readiness, [FilesystemService.typeName, ProcessService.typeName]));
+  router.service(Health, createHealthService(readiness, [FilesystemService.typeName, ProcessService.typeName]), PUBLIC_OPTIONS);
   const reflection = createReflectionService();
-  router.service(ServerReflection, reflection);
-  router.service(ServerReflectionAlpha, reflection as object);
+  router.service(ServerReflection, reflection, PUBLIC_OPTIONS);
+  router.service(ServerReflectionAlpha, reflection as object, PUBLIC_OPTIONS);
 }

@@ -22,6 +22,7 @@ export interface MetadataServiceOptions {
 
 const MAX_RESPONSE_BYTES = 64 * 1024;
 const SESSION_TOKEN_SECONDS = 60;
+const TOO_MANY_REQUESTS = 429;
 
 const HEADERS_OF_FLAVOR: Readonly<Record<MetadataFlavor, Record<string, string>>> = {
   plain: {},
@@ -91,7 +92,8 @@ function send(method: string, url: URL, headers: Record<string, string>, timeout
         const { "metadata-flavor": flavor } = response.headers;
         if (status === 200) return resolve({ body: Buffer.concat(chunks).toString("utf8"), flavor: flavor?.toString() });
         const message = `${method} ${url.pathname} answered ${status}`;
-        return reject(status >= 500 ? new Error(message) : new FinalAnswerError(message));
+        const mayPass = status >= 500 || status === TOO_MANY_REQUESTS;
+        return reject(mayPass ? new Error(message) : new FinalAnswerError(message));
       });
     });
     outgoing.on("error", fail);

@@ -49,9 +49,9 @@ export function noTokenError(defaultFile: string): ConfigError {
 }
 
 function fromFile(path: string, warn: (message: string) => void): Token {
-  const { token, worldReadable } = readTokenFile(path);
+  const { token, worldReadable, version } = readTokenFile(path);
   if (worldReadable) warn(`the access token file ${path} is readable by every user of the sandbox: chmod 600 it`);
-  return { value: token, source: `file ${path}`, file: path };
+  return { value: token, source: `file ${path}`, file: { path, version } };
 }
 
 /** Something that is there but cannot be looked at is present: reading it will say why it cannot be used. */

@@ -24,13 +24,18 @@ export class TokenVerifier {
     return this.#accepted.filter((accepted) => timingSafeEqual(accepted.digest, digest) && now < accepted.expiresAt).length > 0;
   }
 
-  /** Accepts a new token at once; the present one keeps working for `overlapMs`, for callers that have not heard of it. */
-  rotate(token: string, overlapMs: number): void {
+  /**
+   * Accepts a new token at once; the present one keeps working for `overlapMs`, for callers that have not heard of it. Returns
+   * false when it is the present one.
+   */
+  rotate(token: string, overlapMs: number): boolean {
     const digest = digestOf(token);
+    if (this.#accepted[0]?.digest.equals(digest)) return false;
     const now = performance.now();
     const kept = this.#accepted.filter((accepted) => accepted.expiresAt > now && !accepted.digest.equals(digest));
     for (const accepted of kept) accepted.expiresAt = Math.min(accepted.expiresAt, now + overlapMs);
     this.#accepted = [{ digest, expiresAt: Number.POSITIVE_INFINITY }, ...kept];
+    return true;
   }
 }
 

@@ -8,7 +8,7 @@ export interface Token {
   readonly value: string;
   readonly source: string;
   /** Set when it came from a file, which may be rotated. */
-  readonly file?: string;
+  readonly file?: { readonly path: string; readonly version: string };
 }
 
 /** What an HTTP header can carry: RFC 6750's b64token is narrower, but tokens in the field are not. */

@@ -23,7 +23,7 @@ export function createProgram(commands: Commands): Command {
   const program = new Command("picod")
     .description("The daemon inside an AI agent's sandbox: run commands and move files over one authenticated port.")
     .version(version, "--version", "print the version")
-    .helpOption("--help", "print this help")
+    .helpOption("-h, --help", "print this help")
     .addHelpText("after", EXAMPLES)
     .showHelpAfterError("(see picod --help)")
     .exitOverride();
@@ -35,6 +35,7 @@ export function createProgram(commands: Commands): Command {
     .command("healthcheck")
     .description("exit with 0 when the daemon on this machine answers, else with 1; for Docker's HEALTHCHECK")
     .addOption(optionOf("port"))
+    .addOption(optionOf("host"))
     .action((_options, command: Command) => commands.healthcheck({ ...rawFlags(program), ...rawFlags(command) }));
   return program;
 }
@@ -43,7 +44,8 @@ function optionOf(name: SettingName): Option {
   const { flag, env, description, defaultText, repeatable } = SETTINGS[name];
   const shown = [description, defaultText === "" ? "" : ` (default: ${defaultText})`, ` [${env}]`].join("");
   const option = new Option(flag, shown);
-  // All values are collected as text, in order; a switch without a value is "true".
+  if (option.isBoolean()) return option;
+  // All values are collected as text, in order.
   return option.argParser((value: string, previous: readonly string[] | undefined) =>
     repeatable ? [...(previous ?? []), value] : [value],
   );

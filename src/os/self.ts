@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { errno, libc } from "./libc.js";
+import { check } from "./system-error.js";
 
 const F_GETFD = 1;
 const F_SETFD = 2;
@@ -19,7 +20,7 @@ export function closeInheritedDescriptorsOnExec(): void {
 
 /** Makes memory, environment and descriptors of this process unreadable for other processes of the same user, prctl(2). */
 export function makeUndumpable(): void {
-  libc.prctl(PR_SET_DUMPABLE, 0);
+  check(libc.prctl(PR_SET_DUMPABLE, 0), "prctl");
 }
 
 /**

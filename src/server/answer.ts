@@ -1,50 +1,95 @@
 import type { OutgoingHttpHeaders } from "node:http";
-import { Code } from "@connectrpc/connect";
+import type { ServerHttp2Stream } from "node:http2";
+import type { Code } from "@connectrpc/connect";
 import { codeName } from "../errors/code-name.js";
 import type { HttpRequest, HttpResponse } from "./http-types.js";
+import { LINGER_MS } from "./limits.js";
 
 /** Flag of the last envelope of a Connect stream. */
 const END_STREAM = 0b10;
+/** What of a content type may be repeated in an answer: no parameters, and nothing that a header cannot carry. */
+const CONTENT_TYPE = /^[\w/+.-]+/;
 
-const HTTP_STATUS_OF_CODE: Partial<Record<Code, number>> = {
-  [Code.Unauthenticated]: 401,
-  [Code.InvalidArgument]: 400,
-  [Code.NotFound]: 404,
-  [Code.Unavailable]: 503,
-  [Code.Internal]: 500,
-  [Code.Unimplemented]: 405,
-};
+/** Why a request goes no further. */
+export interface Refusal {
+  readonly code: Code;
+  readonly message: string;
+  /** Of HTTP, for those who look at it. */
+  readonly status: number;
+  readonly headers?: OutgoingHttpHeaders;
+}
 
 export function answerText(response: HttpResponse, status: number, headers: OutgoingHttpHeaders, body: string | Buffer): void {
-  const length = { "content-length": Buffer.byteLength(body) };
   if (response.headersSent || response.writableEnded) return;
-  response.writeHead(status, { ...headers, ...length });
+  response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
   response.end(body);
 }
 
-export function answerJson(response: HttpResponse, status: number, body: object): void {
-  answerText(response, status, { "content-type": "application/json" }, JSON.stringify(body));
+export function answerJson(response: HttpResponse, status: number, body: object, headers: OutgoingHttpHeaders = {}): void {
+  answerText(response, status, { ...headers, "content-type": "application/json" }, JSON.stringify(body));
 }
 
 /**
- * Refuses a request before a byte of its body was read, in the protocol that it speaks, so that every client sees code and
- * message. Returns the HTTP status.
+ * Refuses a request in the protocol that it speaks, so that every client sees code and message. Nothing of its body was read,
+ * and nothing is: what the client sends before it looks at the answer is dropped.
  */
-export function refuse(request: HttpRequest, response: HttpResponse, code: Code, message: string): number {
-  const contentType = request.headers["content-type"] ?? "";
-  const status = HTTP_STATUS_OF_CODE[code] ?? 500;
-  if (code === Code.Unauthenticated) response.setHeader("www-authenticate", "Bearer");
-  // Otherwise HTTP/1.1 reads and discards the whole body to reach the next request.
+export function refuse(request: HttpRequest, response: HttpResponse, { code, message, status, headers }: Refusal): void {
+  if (response.headersSent || response.writableEnded) return;
+  for (const [name, value] of Object.entries(headers ?? {})) if (value !== undefined) response.setHeader(name, value);
+  // Of HTTP/1.1 the next request would come after all of the body.
   if (request.httpVersionMajor === 1) response.setHeader("connection", "close");
+  const contentType = CONTENT_TYPE.exec(request.headers["content-type"] ?? "")?.[0].toLowerCase() ?? "";
   if (contentType.startsWith("application/grpc")) {
-    const headers = { "content-type": contentType, "grpc-status": String(code), "grpc-message": encodeURIComponent(message) };
-    answerText(response, 200, headers, "");
+    response.setHeader("content-type", contentType);
+    response.setHeader("grpc-status", String(code));
+    response.setHeader("grpc-message", encodeURIComponent(message));
+    endAfterBody(request, response, Buffer.alloc(0));
   } else if (contentType.startsWith("application/connect+")) {
-    answerText(response, 200, { "content-type": contentType }, endStream(code, message));
+    response.setHeader("content-type", contentType);
+    endAfterBody(request, response, endStream(code, message));
   } else {
-    answerJson(response, status, { code: codeName(code), message });
+    response.statusCode = status;
+    response.setHeader("content-type", "application/json");
+    endAfterBody(request, response, Buffer.from(JSON.stringify({ code: codeName(code), message })));
   }
-  return status;
+}
+
+/**
+ * Answers at once and closes the stream or connection when the client has stopped sending, or after a while. To close it while
+ * the client still sends would reset it, and the reset overtakes the answer.
+ */
+function endAfterBody(request: HttpRequest, response: HttpResponse, answer: Buffer): void {
+  const { stream } = request as { stream?: ServerHttp2Stream };
+  if (stream !== undefined) {
+    // Headers that end the stream are what gRPC takes for trailers.
+    if (answer.length > 0) response.write(answer);
+    response.end();
+    if (!stream.endAfterHeaders) dropBody(request, response, () => stream.close());
+    return;
+  }
+  response.setHeader("content-length", answer.length);
+  if (!announcesBody(request)) {
+    response.end(answer);
+    return;
+  }
+  if (answer.length > 0) response.write(answer);
+  else response.flushHeaders();
+  dropBody(request, response, () => response.end());
+  request.once("end", () => response.end());
+}
+
+/** Lets the body flow away, for a while. */
+function dropBody(request: HttpRequest, response: HttpResponse, giveUp: () => void): void {
+  const timer = setTimeout(giveUp, LINGER_MS);
+  request.resume();
+  response.once("close", () => clearTimeout(timer));
+}
+
+/** Whether a body is on its way. Of a client that asks before it sends none will come. */
+function announcesBody({ headers }: HttpRequest): boolean {
+  return (
+    headers.expect === undefined && (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0)
+  );
 }
 
 /** One envelope: flags, length, and the error as JSON. */

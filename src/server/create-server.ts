@@ -17,9 +17,10 @@ import type { Logger } from "../logger.js";
 import type { Metrics } from "../metrics.js";
 import type { Readiness } from "../readiness.js";
 import type { Sandbox } from "../sandbox.js";
+import { CallsInProgress } from "./calls-in-progress.js";
 import { createRequestHandler, type RequestHandler } from "./handle-request.js";
 import { tendSession } from "./http2-session.js";
-import { HTTP1_OPTIONS, HTTP2_OPTIONS, PREFACE_TIMEOUT_MS } from "./limits.js";
+import { HTTP1_OPTIONS, HTTP2_OPTIONS, MAX_CONNECTIONS, PREFACE_TIMEOUT_MS } from "./limits.js";
 import { createPlainRoutes } from "./plain-routes.js";
 import { routeByPreface } from "./preface.js";
 
@@ -29,12 +30,17 @@ const NEVER_COMPRESS_BYTES = 2 ** 31;
 export interface Server {
   /** Port in use, also when 0 was asked for. @throws EADDRINUSE, EACCES, … */
   listen(host: string, port: number): Promise<number>;
-  /** Takes no new connections and, on those it has, no new calls. */
+  /** Takes no new connections. */
   stopAccepting(): void;
-  /** Resolves when no call is in progress. */
+  /** Resolves when no call is in progress; after `abortCalls`, also none that needed no token. */
   idle(): Promise<void>;
   /** Answers the calls that are still in progress with UNAVAILABLE. */
   abortCalls(): void;
+  /**
+   * After `stopAccepting`: resolves when the HTTP/2 connections have closed. A call on one is over before the last of its answer has
+   * left for the kernel.
+   */
+  closed(): Promise<void>;
   /** Closes every connection. */
   destroy(): void;
 }
@@ -51,10 +57,13 @@ export interface ServerParts {
 /** One port for HTTP/1.1 and, by prior knowledge, HTTP/2; on both gRPC, gRPC-Web, Connect and plain HTTP. */
 export function createServer(parts: ServerParts): Server {
   const shutdown = new AbortController();
-  const { handle, idle } = countCalls(createHandler(parts, shutdown.signal));
+  const calls = new CallsInProgress();
+  const handle = createHandler(parts, calls, shutdown.signal);
   const sessions = new Set<ServerHttp2Session>();
+  let stopping = false;
   // The HTTP/1.1 server is the one that listens: its time-outs do not work otherwise.
   const http1 = createHttp1Server(HTTP1_OPTIONS, handle);
+  http1.maxConnections = MAX_CONNECTIONS;
   const handleHttp2 = handle as unknown as (request: Http2ServerRequest, response: Http2ServerResponse) => Promise<void>;
   const http2 = createHttp2Server(HTTP2_OPTIONS, handleHttp2);
   // Whoever asks "may I send the body?" is answered by the gate first.
@@ -68,6 +77,8 @@ export function createServer(parts: ServerParts): Server {
   });
   const onHttp1 = http1.listeners("connection")[0] as (socket: Socket) => void;
   http1.removeAllListeners("connection").on("connection", (socket: Socket) => {
+    // It was on its way when the listener closed, or has not said yet what it speaks.
+    if (stopping) return socket.destroy();
     routeByPreface(
       socket,
       PREFACE_TIMEOUT_MS,
@@ -75,6 +86,7 @@ export function createServer(parts: ServerParts): Server {
       (opened) => {
         // Sockets of the HTTP/1.1 server stay half open, and an HTTP/2 session on one never sees its client leave.
         opened.allowHalfOpen = false;
+        if (stopping) return opened.destroy();
         http2.emit("connection", opened);
       },
     );
@@ -83,15 +95,21 @@ export function createServer(parts: ServerParts): Server {
     async listen(host, port) {
       http1.listen(port, host);
       await once(http1, "listening");
+      // Accepting fails while no descriptors or memory are left; the next one may succeed.
+      http1.on("error", (error) => parts.logger.warn({ err: error }, "cannot accept a connection"));
       return (http1.address() as AddressInfo).port;
     },
     stopAccepting() {
+      stopping = true;
       http1.close();
       http1.closeIdleConnections();
       for (const session of sessions) session.close();
     },
-    idle,
+    idle: () => calls.idle(shutdown.signal.aborted),
     abortCalls: () => shutdown.abort(new ConnectError("the daemon is shutting down", Code.Unavailable)),
+    async closed() {
+      await Promise.all([...sessions].map((session) => new Promise((resolve) => session.once("close", resolve))));
+    },
     destroy() {
       http1.closeAllConnections();
       for (const session of sessions) session.destroy();
@@ -99,7 +117,7 @@ export function createServer(parts: ServerParts): Server {
   };
 }
 
-function createHandler(parts: ServerParts, shutdownSignal: AbortSignal): RequestHandler {
+function createHandler(parts: ServerParts, calls: CallsInProgress, shutdownSignal: AbortSignal): RequestHandler {
   const { config, sandbox, readiness, metrics, logger, verifier } = parts;
   const router = createConnectRouter({
     interceptors: createInterceptors(metrics),
@@ -111,22 +129,6 @@ function createHandler(parts: ServerParts, shutdownSignal: AbortSignal): Request
   registerServices(router, sandbox, readiness);
   const rpcs = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   const plainRoutes = createPlainRoutes(readiness, metrics);
-  return createRequestHandler({ rpcs, plainRoutes, verifier, metricsPublic: config.metricsPublic, metrics, logger });
-}
-
-/** Knows when all calls have ended. */
-function countCalls(handler: RequestHandler): { handle: RequestHandler; idle: () => Promise<void> } {
-  let calls = 0;
-  let waiting: (() => void)[] = [];
-  return {
-    async handle(request, response) {
-      calls++;
-      await handler(request, response);
-      calls--;
-      if (calls > 0) return;
-      for (const resolve of waiting) resolve();
-      waiting = [];
-    },
-    idle: () => (calls === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
-  };
+  const { metricsPublic } = config;
+  return createRequestHandler({ rpcs, plainRoutes, verifier, readiness, calls, metricsPublic, metrics, logger });
 }

@@ -20,6 +20,19 @@ export function tendSession(session: ServerHttp2Session): void {
   session.once("close", () => clearInterval(timer));
 }
 
+/**
+ * Resolves when everything has arrived that the peer had decided to send, or when it is gone. It takes two pings: answers to
+ * pings overtake what still waits to be sent, and leave together with it.
+ */
+export async function quiesce(session: Http2Session): Promise<void> {
+  for (let pings = 0; pings < 2 && !session.destroyed; pings++) {
+    await new Promise<void>((resolve) => {
+      // Pings that are outstanding when a session ends are called back with an error.
+      if (!ping(session, resolve)) resolve();
+    });
+  }
+}
+
 function ping(session: Http2Session, onAnswer: () => void): boolean {
   return !session.destroyed && session.ping(onAnswer);
 }

@@ -7,11 +7,23 @@ export const PREFACE_TIMEOUT_MS = 5_000;
 /** Longer than proxies keep pooled connections, so that the proxy is the one that closes them. */
 const IDLE_CONNECTION_MS = 640_000;
 
+/** A request of one message that stops arriving for so long is given up; streams may pause for as long as their callers like. */
+export const MESSAGE_IDLE_TIMEOUT_MS = 60_000;
+
+/** How long a client may go on sending after it was answered, before its stream or connection is closed. */
+export const LINGER_MS = 2_000;
+
+/** Calls in progress that needed no token, over all connections: whoever reaches the port can start them and never end them. */
+export const MAX_PUBLIC_CALLS = 64;
+
+/** Over all callers. What a connection costs before it has shown a token must not add up without a bound. */
+export const MAX_CONNECTIONS = 2048;
+
 export const HTTP1_OPTIONS: Http1Options = {
   // A slow upload is not an attack: it may take any time once its headers are in.
   requestTimeout: 0,
-  headersTimeout: 30_000,
-  connectionsCheckingInterval: 5_000,
+  headersTimeout: 10_000,
+  connectionsCheckingInterval: 2_000,
   keepAliveTimeout: IDLE_CONNECTION_MS,
   maxHeaderSize: 16 * 1024,
   // Finds peers that vanished without closing.
@@ -27,6 +39,8 @@ export const HTTP2_OPTIONS: Http2Options = {
   // Clients that cancel watches and commands a lot are normal here: the default ends the connection after about 1,000 of them.
   streamResetBurst: 10_000,
   streamResetRate: 1_000,
+  // One for each upload that ends, see RequestBody; the keep-alive's is one more.
+  maxOutstandingPings: 2048,
   settings: {
     // An upload waits for a window update after so much; the default of 64 KiB costs a round trip each time.
     initialWindowSize: 1024 * 1024,

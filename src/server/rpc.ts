@@ -1,7 +1,10 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { type Call, callKey } from "../call.js";
+import { codeName } from "../errors/code-name.js";
 import type { HttpRequest, HttpResponse } from "./http-types.js";
+import { LINGER_MS, MESSAGE_IDLE_TIMEOUT_MS } from "./limits.js";
+import { RequestBody } from "./request-body.js";
 
 /**
  * Runs one RPC: Node's request becomes what the RPC library takes, and its response is written with back-pressure. The library's
@@ -16,23 +19,36 @@ export async function handleRpc(
 ): Promise<void> {
   const abort = new AbortController();
   const gone = () => abort.abort(new ConnectError("the caller has gone", Code.Canceled));
+  const { methodKind } = handler.method;
+  const sendsOneMessage = methodKind === "unary" || methodKind === "server_streaming";
+  const body = new RequestBody(request, call, {
+    maxIdleMs: sendsOneMessage ? MESSAGE_IDLE_TIMEOUT_MS : undefined,
+    confirmEnd: !sendsOneMessage,
+  });
   response.once("close", gone);
-  // Without a listener the error of a connection that breaks would end the process.
-  request.on("error", gone);
-  response.on("error", gone);
+  request.once("error", gone);
+  // A pipelined request waits for its turn with a response that has no socket, and is not told when that closes.
+  const socket = request.httpVersionMajor === 1 && response.socket === null ? request.socket : undefined;
+  socket?.once("close", gone);
   try {
     const answer = await handler({
       httpVersion: request.httpVersion,
       method: request.method ?? "",
       url: `http://picod${request.url}`,
       header: toWebHeaders(request),
-      body: readBody(request, call),
+      body,
       signal: abort.signal,
       contextValues: createContextValues().set(callKey, call),
     });
-    await writeAnswer(answer, response, call, abort.signal);
+    // A connection that is closed while its client still sends is reset, and the reset overtakes the answer.
+    const mayEnd = () => (endsConnection(request, response) ? body.discardToEnd(LINGER_MS) : undefined);
+    await writeAnswer(answer, response, call, abort.signal, mayEnd);
+    call.code ??= abort.signal.aborted ? codeName(Code.Canceled) : codeOfAnswer(answer);
   } finally {
     response.off("close", gone);
+    request.off("error", gone);
+    socket?.off("close", gone);
+    body.discard();
   }
 }
 
@@ -41,6 +57,7 @@ async function writeAnswer(
   response: HttpResponse,
   call: Call,
   abortSignal: AbortSignal,
+  mayEnd: () => Promise<void> | undefined,
 ): Promise<void> {
   const body = answer.body?.[Symbol.asyncIterator]();
   try {
@@ -49,15 +66,13 @@ async function writeAnswer(
       if (abortSignal.aborted) return;
       if (!response.headersSent) writeHead(answer, response);
       call.bytesOut += next.value.length;
-      if (!response.write(next.value)) await drained(response, abortSignal);
+      if (!response.write(next.value)) await unlessGone(abortSignal, (resolve) => response.once("drain", resolve));
     }
     if (abortSignal.aborted) return;
     if (!response.headersSent) writeHead(answer, response);
     if (answer.trailer !== undefined) response.addTrailers(Object.fromEntries(answer.trailer));
-    await new Promise<void>((resolve) => {
-      response.once("close", resolve);
-      response.end(resolve);
-    });
+    await mayEnd();
+    await unlessGone(abortSignal, (resolve) => response.end(resolve));
   } finally {
     await body?.return?.();
   }
@@ -67,38 +82,37 @@ function writeHead(answer: UniversalServerResponse, response: HttpResponse): voi
   response.writeHead(answer.status, answer.header === undefined ? {} : Object.fromEntries(answer.header));
 }
 
-/** Resolves when the response takes more, or nobody is there any longer to take it. */
-function drained(response: HttpResponse, abortSignal: AbortSignal): Promise<void> {
+function endsConnection(request: HttpRequest, response: HttpResponse): boolean {
+  return request.httpVersionMajor === 1 && !response.shouldKeepAlive;
+}
+
+/** Resolves when `wait` does, or when nobody is there any longer to take the answer. */
+function unlessGone(abortSignal: AbortSignal, wait: (resolve: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
-      response.off("drain", done);
       abortSignal.removeEventListener("abort", done);
       resolve();
     };
-    response.on("drain", done);
     abortSignal.addEventListener("abort", done);
     if (abortSignal.aborted) done();
+    else wait(done);
   });
 }
 
-/** Ends with an error unless the peer has ended its side itself: a broken upload must never look like a whole one. */
-async function* readBody(request: HttpRequest, call: Call): AsyncGenerator<Uint8Array> {
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      call.bytesIn += chunk.length;
-      yield chunk;
-    }
-  } catch (error) {
-    throw new ConnectError("the caller has gone", Code.Canceled, undefined, undefined, error);
-  }
-  if (!request.complete) throw new ConnectError("the caller has gone", Code.Canceled);
+/** For calls that the RPC library refused before an interceptor saw them: malformed messages, headers and timeouts. */
+function codeOfAnswer(answer: UniversalServerResponse): string {
+  const grpcStatus = Number(answer.trailer?.get("grpc-status") ?? answer.header?.get("grpc-status") ?? 0);
+  if (grpcStatus !== 0 && Code[grpcStatus] !== undefined) return codeName(grpcStatus);
+  if (answer.status >= 500) return codeName(Code.Internal);
+  // What is left are answers whose last envelope tells.
+  return codeName(Code.InvalidArgument);
 }
 
 function toWebHeaders(request: HttpRequest): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
-    // Names that begin with a colon are HTTP/2's own.
-    if (value === undefined || name.startsWith(":")) continue;
+    // Names that begin with a colon are HTTP/2's own, and nobody behind the gate needs the token.
+    if (value === undefined || name.startsWith(":") || name === "authorization") continue;
     for (const each of Array.isArray(value) ? value : [value]) headers.append(name, each);
   }
   return headers;

@@ -1,0 +1,109 @@
+import { Code, ConnectError, createClient, createConnectRouter } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { registerServices } from "../../src/api/routes.js";
+import { isPublicProcedure } from "../../src/auth/public-paths.js";
+import { loadConfig } from "../../src/config.js";
+import { Health } from "../../src/gen/grpc/health/v1/health_pb.js";
+import { createInterceptors } from "../../src/interceptors/index.js";
+import { createMetrics } from "../../src/metrics.js";
+import { Readiness } from "../../src/readiness.js";
+import { createSandbox } from "../../src/sandbox.js";
+import { createPlainRoutes } from "../../src/server/plain-routes.js";
+import { connectTo } from "../helpers/clients.js";
+import { startDaemon, TOKEN } from "../helpers/start-daemon.js";
+import { ask } from "../rpc/support/http1.js";
+import { STREAMING_RPCS } from "../rpc/support/streaming-cases.js";
+
+/** Whatever is added to this list is open to everybody who reaches the port. */
+const PUBLIC = [
+  "/grpc.health.v1.Health/Check",
+  "/grpc.health.v1.Health/Watch",
+  "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+  "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+  "/health",
+  "/healthz",
+  "/readyz",
+];
+
+const metrics = createMetrics("0", () => 0);
+
+/** Every service as the daemon registers it. */
+function registeredRpcs() {
+  const sandbox = createSandbox(loadConfig({}, {}), {});
+  const router = createConnectRouter({ interceptors: createInterceptors(metrics) });
+  registerServices(router, sandbox, new Readiness());
+  return router.handlers;
+}
+
+const rpcs = registeredRpcs();
+const routes = [...createPlainRoutes(new Readiness(), metrics).keys()];
+const isPublic = (path: string) => PUBLIC.includes(path);
+
+describe("what is served without a token", () => {
+  it("is the public list and nothing else", async () => {
+    await using daemon = await startDaemon();
+    for (const authorization of [undefined, "Bearer wrong", `Basic ${TOKEN}`]) {
+      const headers = authorization === undefined ? {} : { authorization };
+      for (const { requestPath, method } of rpcs) {
+        const contentType = method.methodKind === "unary" ? "application/json" : "application/connect+json";
+        const answer = await ask(
+          daemon,
+          requestPath,
+          { method: "POST", headers: { ...headers, "content-type": contentType } },
+          "",
+        );
+        expect.soft(answer.body.includes('"unauthenticated"'), requestPath).toBe(!isPublic(requestPath));
+      }
+      for (const path of [...routes, "/", "/none"]) {
+        for (const method of ["GET", "POST", "OPTIONS"]) {
+          const { status } = await ask(daemon, path, { method, headers });
+          expect.soft(status === 401, `${method} ${path}`).toBe(!isPublic(path));
+        }
+      }
+    }
+  });
+
+  it("agrees with what the interceptor lets through", () => {
+    for (const { requestPath } of rpcs) expect.soft(isPublicProcedure(requestPath), requestPath).toBe(isPublic(requestPath));
+  });
+
+  it("includes the metrics only when asked for", async () => {
+    await using closed = await startDaemon();
+    await expect(ask(closed, "/metrics")).resolves.toMatchObject({ status: 401 });
+    await expect(ask(closed, "/metrics", { headers: { authorization: `Bearer ${TOKEN}` } })).resolves.toMatchObject({
+      status: 200,
+    });
+    await using open = await startDaemon({ args: ["--metrics-public"] });
+    await expect(ask(open, "/metrics")).resolves.toMatchObject({ status: 200, body: expect.stringContaining("picod_rpc_total") });
+  });
+
+  it("is refused by the interceptor where a request came past the gate", async () => {
+    const { createRouterTransport } = await import("@connectrpc/connect");
+    const transport = createRouterTransport(
+      (router) => registerServices(router, createSandbox(loadConfig({}, {}), {}), new Readiness()),
+      {
+        router: { interceptors: createInterceptors(metrics) },
+      },
+    );
+    const error = ConnectError.from(
+      await createClient(Health, transport)
+        .check({})
+        .catch((reason: unknown) => reason),
+    );
+    expect(error).toMatchObject({ code: Code.Unauthenticated, rawMessage: "/grpc.health.v1.Health/Check needs an access token" });
+  });
+});
+
+describe("every RPC", () => {
+  it("that streams has its five cases", () => {
+    const streaming = rpcs.filter(({ method }) => method.methodKind !== "unary").map(({ requestPath }) => requestPath);
+    expect(STREAMING_RPCS.map(({ procedure }) => procedure).toSorted()).toEqual(streaming.toSorted());
+  });
+
+  it("is served to whoever has the token", async () => {
+    await using daemon = await startDaemon();
+    await using clients = connectTo(daemon.url);
+    await expect(clients.filesystem.stat({ path: "/" })).resolves.toMatchObject({ entry: { path: "/" } });
+    await expect(clients.process.execute({ command: "true" })).resolves.toMatchObject({ exitCode: 0 });
+  });
+});

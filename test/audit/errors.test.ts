@@ -1,0 +1,79 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { CODE_OF_ERRNO } from "../../src/errors/errno-codes.js";
+import { PicodError, type Reason } from "../../src/errors/picod-error.js";
+import { CODE_OF_REASON, toConnectError } from "../../src/errors/to-connect-error.js";
+
+const proto = (name: string) => readFileSync(join(import.meta.dirname, "../../proto/picod/v1", name), "utf8");
+
+/** INVALID_ARGUMENT, as the comments have it; gRPC and Connect spell one of them differently. */
+function protoName(code: Code): string {
+  const name = (Code[code] ?? "").replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+  return name === "CANCELED" ? "CANCELLED" : name;
+}
+
+/** Which API documents the reasons. */
+const DOCUMENTED_IN: Readonly<Record<Reason, readonly string[]>> = {
+  INVALID_ARGUMENT: ["filesystem.proto", "process.proto"],
+  INVALID_PATH: ["filesystem.proto", "process.proto"],
+  USER_NOT_FOUND: ["filesystem.proto", "process.proto"],
+  USER_NOT_PERMITTED: ["filesystem.proto", "process.proto"],
+  NOT_A_REGULAR_FILE: ["filesystem.proto"],
+  OFFSET_BEYOND_END: ["filesystem.proto"],
+  FILE_SHRANK: ["filesystem.proto"],
+  SIZE_MISMATCH: ["filesystem.proto"],
+  CHECKSUM_MISMATCH: ["filesystem.proto"],
+  PRECONDITION_FAILED: ["filesystem.proto"],
+  ALREADY_EXISTS: ["filesystem.proto"],
+  NO_SPACE: ["filesystem.proto"],
+  PROCESS_LIMIT_REACHED: ["process.proto"],
+  PROCESS_ID_CONFLICT: ["process.proto"],
+  SHUTTING_DOWN: ["process.proto"],
+};
+
+describe("the codes of errors", () => {
+  it.each(Object.entries(DOCUMENTED_IN) as [Reason, readonly string[]][])(
+    "%s has one, and the proto comments name it",
+    (reason, files) => {
+      for (const file of files) expect(proto(file)).toContain(protoName(CODE_OF_REASON[reason]));
+      expect(toConnectError(new PicodError(reason, "message"), "id")).toMatchObject({
+        code: CODE_OF_REASON[reason],
+        rawMessage: "message",
+      });
+    },
+  );
+
+  it("are only those that the proto comments name, for what a file operation meets", () => {
+    for (const errno of [
+      "ENOENT",
+      "EACCES",
+      "EROFS",
+      "ENOTDIR",
+      "EISDIR",
+      "ELOOP",
+      "ENAMETOOLONG",
+      "ENOSPC",
+      "EDQUOT",
+      "EMFILE",
+    ]) {
+      const code = CODE_OF_ERRNO[errno];
+      expect.soft(code, errno).toBeDefined();
+      expect.soft(proto("filesystem.proto"), errno).toContain(protoName(code ?? Code.Unknown));
+    }
+  });
+
+  it("that the proto comments name are codes", () => {
+    const names = new Set(
+      Object.values(Code)
+        .filter((value) => typeof value === "number")
+        .map((code) => protoName(code)),
+    );
+    for (const file of ["filesystem.proto", "process.proto"]) {
+      const named = [...proto(file).matchAll(/^\s*\/\/\s{3}([A-Z_]+) {2,}/gm)].map((match) => match[1] ?? "");
+      expect(named.length).toBeGreaterThan(3);
+      for (const name of named) expect.soft(names, `${file}: ${name}`).toContain(name);
+    }
+  });
+});

@@ -1,0 +1,205 @@
+import { describe, expect, it } from "vitest";
+import { ConfigError } from "../src/auth/token.js";
+import { type Config, loadConfig, SETTINGS, type SettingName } from "../src/config.js";
+
+const NAMES = Object.keys(SETTINGS) as SettingName[];
+
+/** Text, and what it means; undefined where it is refused. */
+const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
+  port: [
+    ["0", 0],
+    ["49983", 49983],
+    ["65535", 65535],
+    ["65536", undefined],
+    ["-1", undefined],
+    ["80.5", undefined],
+    ["0x50", undefined],
+    ["8e1", undefined],
+    [" 80", undefined],
+    ["http", undefined],
+    ["tcp://10.0.0.1:49983", undefined],
+  ],
+  host: [
+    ["127.0.0.1", "127.0.0.1"],
+    ["::", "::"],
+  ],
+  accessTokenFile: [
+    ["/run/secrets/token", "/run/secrets/token"],
+    ["relative/token", undefined],
+    ["", undefined],
+  ],
+  metadataUrl: [
+    ["http://169.254.169.254/latest/meta-data/picod-token", "http://169.254.169.254/latest/meta-data/picod-token"],
+    ["https://169.254.169.254/", undefined],
+    ["http://user:secret@169.254.169.254/", undefined],
+    ["file:///etc/passwd", undefined],
+    ["169.254.169.254", undefined],
+  ],
+  metadataFlavor: [
+    ["plain", "plain"],
+    ["imdsv2", "imdsv2"],
+    ["gcp", "gcp"],
+    ["azure", "azure"],
+    ["AWS", undefined],
+    ["toString", undefined],
+  ],
+  insecureNoAuth: [
+    ["true", true],
+    ["1", true],
+    ["false", false],
+    ["0", false],
+    ["yes", undefined],
+    ["TRUE", undefined],
+  ],
+  root: [
+    ["/srv/files", "/srv/files"],
+    ["srv", undefined],
+    ["/a\0b", undefined],
+  ],
+  workdir: [
+    ["/workspace", "/workspace"],
+    ["~", undefined],
+  ],
+  user: [["agent", "agent"]],
+  env: [
+    ["A=1", { A: "1" }],
+    ["A=", { A: "" }],
+    ["A=b=c", { A: "b=c" }],
+    ["A=1\nB=two words\n", { A: "1", B: "two words" }],
+    ["A", undefined],
+    ["=1", undefined],
+    ["A=1\nB", undefined],
+  ],
+  shell: [
+    ["/bin/zsh", "/bin/zsh"],
+    ["zsh", undefined],
+  ],
+  defaultTimeoutMs: [
+    ["0", 0],
+    ["30", 30_000],
+    ["1.5", 1_500],
+    ["500ms", 500],
+    ["10s", 10_000],
+    ["5m", 300_000],
+    ["1h", 3_600_000],
+    ["0.5h", 1_800_000],
+    ["2147483647ms", 2_147_483_647],
+    ["2147483648ms", undefined],
+    ["25d", undefined],
+    ["-1s", undefined],
+    ["1e3", undefined],
+    ["10 s", undefined],
+    [".5s", undefined],
+    ["forever", undefined],
+  ],
+  killGraceMs: [["250ms", 250]],
+  shutdownGraceMs: [["1m", 60_000]],
+  maxProcesses: [
+    ["1", 1],
+    ["100000", 100_000],
+    ["0", undefined],
+    ["100001", undefined],
+  ],
+  maxOutputBytes: [
+    ["0", 0],
+    ["65536", 65_536],
+    ["512KiB", 524_288],
+    ["64MiB", 67_108_864],
+    ["65MiB", undefined],
+    ["1GiB", undefined],
+    ["1MB", undefined],
+    ["1.5MiB", undefined],
+    ["1 MiB", undefined],
+    ["-1", undefined],
+  ],
+  maxMessageBytes: [
+    ["1KiB", 1024],
+    ["1GiB", 1_073_741_824],
+    ["0", undefined],
+    ["1023", undefined],
+  ],
+  metricsPublic: [["true", true]],
+  logLevel: [
+    ["trace", "trace"],
+    ["silent", "silent"],
+    ["verbose", undefined],
+  ],
+  logFormat: [
+    ["json", "json"],
+    ["pretty", "pretty"],
+    ["auto", "auto"],
+    ["text", undefined],
+  ],
+};
+
+const CASES = NAMES.flatMap((name) => VALUES[name].map(([text, value]) => [name, text, value] as const));
+const ACCEPTED = CASES.filter(([, , value]) => value !== undefined);
+const REFUSED = CASES.filter(([, , value]) => value === undefined);
+
+/** As commander hands it over. */
+function asFlag(name: SettingName, text: string): readonly string[] {
+  return SETTINGS[name].repeatable ? text.split("\n").filter(Boolean) : [text];
+}
+
+describe("loadConfig", () => {
+  it("completes everything with defaults", () => {
+    const config = loadConfig({}, {});
+    expect(config).toEqual(Object.fromEntries(NAMES.map((name) => [name, SETTINGS[name].default])));
+    expect(config).toMatchObject({ port: 49983, host: "0.0.0.0", insecureNoAuth: false, root: "/", defaultTimeoutMs: 30_000 });
+    expect(Object.isFrozen(config)).toBe(true);
+  });
+
+  it.each(ACCEPTED)("reads %s from %j, given by variable or by flag", (name, text, value) => {
+    expect(loadConfig({}, { [SETTINGS[name].env]: text })[name]).toEqual(value);
+    expect(loadConfig({ [name]: asFlag(name, text) }, {})[name]).toEqual(value);
+  });
+
+  it.each(REFUSED)("refuses %s of %j, naming flag and variable", (name, text) => {
+    const { env, flag } = SETTINGS[name];
+    const [long] = flag.split(" ");
+    expect(() => loadConfig({}, { [env]: text })).toThrow(ConfigError);
+    expect(() => loadConfig({}, { [env]: text })).toThrow(`invalid value for ${env} (flag ${long}): `);
+    expect(() => loadConfig({ [name]: asFlag(name, text) }, {})).toThrow(`invalid value for ${long} (variable ${env}): `);
+  });
+
+  it.each(NAMES)("prefers the flag for %s, even to a variable that is wrong", (name) => {
+    const [text = "", value] = VALUES[name][0] ?? [];
+    expect(loadConfig({ [name]: asFlag(name, text) }, { [SETTINGS[name].env]: "\0 wrong" })[name]).toEqual(value);
+  });
+
+  it.each(NAMES.filter((name) => !SETTINGS[name].emptyCounts))("takes an empty variable for %s as not set", (name) => {
+    expect(loadConfig({}, { [SETTINGS[name].env]: "" })[name]).toEqual(SETTINGS[name].default);
+  });
+
+  it.each<SettingName>(["host", "user", "accessTokenFile", "workdir", "port", "maxOutputBytes", "defaultTimeoutMs"])(
+    "refuses an empty flag for %s",
+    (name) => {
+      expect(() => loadConfig({ [name]: [""] }, {})).toThrow("invalid value for --");
+    },
+  );
+
+  it("collects --env, the last value of a name winning", () => {
+    const config = loadConfig({ env: ["A=1", "B=2", "A=3"] }, { PICOD_ENV: "C=4" });
+    expect(config.env).toEqual({ A: "3", B: "2" });
+  });
+
+  it("takes the last of a flag that is repeated by mistake", () => {
+    expect(loadConfig({ port: ["1", "2"] }, {}).port).toBe(2);
+  });
+
+  it("tells what to do when Kubernetes has set PICOD_PORT for a Service of that name", () => {
+    expect(() => loadConfig({}, { PICOD_PORT: "tcp://10.0.0.1:49983" })).toThrow("enableServiceLinks: false");
+  });
+
+  it("names every variable after its flag", () => {
+    for (const { flag, env } of Object.values(SETTINGS)) {
+      const [long = ""] = flag.split(" ");
+      expect(env).toBe(`PICOD_${long.slice(2).replaceAll("-", "_").toUpperCase()}`);
+    }
+  });
+
+  it("keeps two full streams of output within what gRPC clients accept by default", () => {
+    const { maxOutputBytes }: Config = loadConfig({}, {});
+    expect(2 * maxOutputBytes).toBeLessThan(4 * 1024 * 1024);
+  });
+});

@@ -1,0 +1,72 @@
+import { readdirSync } from "node:fs";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { connectTo } from "../helpers/clients.js";
+import { eventually } from "../helpers/eventually.js";
+import { startDaemon } from "../helpers/start-daemon.js";
+import { temporaryDirectory } from "../helpers/temporary-directory.js";
+import { openFilesIn } from "./support/open-files.js";
+import { STREAMING_RPCS, type StreamingRpc } from "./support/streaming-cases.js";
+
+const CASES = STREAMING_RPCS.flatMap((rpc) => rpc.protocols.map((protocol) => ({ ...rpc, protocol })));
+const touchesFiles = ({ procedure }: StreamingRpc) => procedure.startsWith("/picod.v1.FilesystemService");
+
+async function codeOf(call: Promise<unknown>): Promise<string> {
+  return (
+    Code[
+      ConnectError.from(
+        await call.then(
+          () => new Error("no error"),
+          (reason: unknown) => reason,
+        ),
+      ).code
+    ] ?? ""
+  );
+}
+
+describe.each(CASES)("$procedure over $protocol", (rpc) => {
+  const { procedure, protocol } = rpc;
+
+  it("succeeds, and fails with its code before the first message and after it", async () => {
+    await using daemon = await startDaemon();
+    await using clients = connectTo(daemon.url, { protocol });
+    using directory = temporaryDirectory();
+    await rpc.succeed(clients, directory.path);
+    expect(await codeOf(rpc.failFirst.run(clients, directory.path))).toBe(Code[rpc.failFirst.code]);
+    expect(await codeOf(rpc.failLater.run(clients, directory.path))).toBe(Code[rpc.failLater.code]);
+    await eventually("every file is closed", () => openFilesIn(daemon, directory.path).length === 0);
+    await rpc.succeed(clients, directory.path);
+  });
+
+  it("ends when the caller cancels", async () => {
+    await using daemon = await startDaemon();
+    await using clients = connectTo(daemon.url, { protocol });
+    using directory = temporaryDirectory();
+    const cancel = new AbortController();
+    const running = rpc.start(clients, directory.path, cancel.signal);
+    const ended = codeOf(running.rest);
+    await running.first;
+    if (touchesFiles(rpc)) await eventually("the file is open", () => openFilesIn(daemon, directory.path).length > 0);
+    cancel.abort();
+    expect(await ended).toBe("Canceled");
+    await daemon.waitForLog((line) => line.procedure === procedure && line.code === "canceled");
+    await eventually("every file is closed", () => openFilesIn(daemon, directory.path).length === 0);
+    expect(readdirSync(directory.path).filter((name) => name !== "big")).toEqual([]);
+  });
+
+  it("ends with UNAVAILABLE when the daemon stops", async () => {
+    await using daemon = await startDaemon({ args: ["--shutdown-grace", "100ms"] });
+    await using clients = connectTo(daemon.url, { protocol });
+    using directory = temporaryDirectory();
+    const stopReading = new AbortController();
+    const running = rpc.start(clients, directory.path, stopReading.signal);
+    const ended = codeOf(running.rest);
+    await running.first;
+    if (touchesFiles(rpc)) await eventually("the file is open", () => openFilesIn(daemon, directory.path).length > 0);
+    expect(await daemon.stop()).toBe(0);
+    // What waits for a reader that reads no more ends with its connection.
+    if (procedure.endsWith("/ReadFile")) stopReading.abort();
+    else expect(await ended).toBe("Unavailable");
+    expect(readdirSync(directory.path).filter((name) => name !== "big")).toEqual([]);
+  });
+});
