@@ -6,6 +6,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     // They make containers: npm run test:e2e.
     exclude: ["test/e2e/**"],
+    globalSetup: "test/helpers/global-setup.ts",
     // Signals, credentials and child processes belong to a process, not to a thread.
     pool: "forks",
     testTimeout: 30_000,
