@@ -131,7 +131,7 @@ describe("a whole file", () => {
       await writeWhole(access, `${directory.path}/mounted`, "new");
       expect(readFileSync(`${directory.path}/source`, "utf8")).toBe("new");
     } finally {
-      execFileSync("umount", [`${directory.path}/mounted`]);
+      execFileSync("umount", ["--lazy", `${directory.path}/mounted`]);
     }
   });
 
@@ -318,7 +318,7 @@ describe("what goes wrong", () => {
         reason: "NO_SPACE",
       });
     } finally {
-      execFileSync("umount", [directory.path]);
+      execFileSync("umount", ["--lazy", directory.path]);
     }
   });
 
@@ -329,7 +329,7 @@ describe("what goes wrong", () => {
       const write = () => new FileWriter(access, `${directory.path}/file`, {});
       expect(write).toThrow(expect.objectContaining({ code: "EROFS", path: `${directory.path}/file` }));
     } finally {
-      execFileSync("umount", [directory.path]);
+      execFileSync("umount", ["--lazy", directory.path]);
     }
   });
 
