@@ -3,9 +3,11 @@
 //   dist/picod.cjs          loads the daemon together with its code cache
 //   dist/daemon.cjs         the daemon, one file
 //   dist/daemon.cache       V8's code cache for it
+//   dist/terminal           the page that is served on /terminal
 //   dist/node               the Node that the repository pins
+//   dist/client             the TypeScript client, "picod/client"
 //   dist/node_modules/…     koffi, the one native library, and pino-pretty, which is loaded for terminals alone
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -44,6 +46,28 @@ await build({
   ...common,
   entryPoints: [createRequire(import.meta.url).resolve("pino-pretty")],
   outfile: join(dist, "node_modules/pino-pretty/index.js"),
+});
+await build({
+  bundle: true,
+  minify: true,
+  platform: "browser",
+  format: "esm",
+  target: "es2022",
+  legalComments: "eof",
+  entryPoints: ["page.ts", "page.css"].map((file) => ({ in: join(root, "src/api/http/terminal-page", file), out: "terminal" })),
+  outdir: join(dist, "terminal"),
+});
+cpSync(join(root, "src/api/http/terminal-page/index.html"), join(dist, "terminal/index.html"));
+
+// The client, for those who import "picod/client"; not a part of the daemon.
+await build({
+  ...common,
+  format: "esm",
+  entryPoints: [join(root, "src/client/index.ts")],
+  outfile: join(dist, "client/index.mjs"),
+});
+execFileSync("tsc", ["--project", join(root, "tsconfig.client.json"), "--outDir", join(dist, "client/types")], {
+  stdio: "inherit",
 });
 
 const require = createRequire(import.meta.url);

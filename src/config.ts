@@ -171,6 +171,13 @@ export const SETTINGS = {
     default: false,
     parse: boolean,
   }),
+  terminalPage: setting({
+    flag: "--terminal-page",
+    env: "PICOD_TERMINAL_PAGE",
+    description: "serve a terminal for browsers on /terminal; the page asks for the token",
+    default: false,
+    parse: boolean,
+  }),
   logLevel: setting({
     flag: "--log-level <level>",
     env: "PICOD_LOG_LEVEL",

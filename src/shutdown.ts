@@ -9,6 +9,7 @@ export interface ShutdownParts {
   readonly server: Pick<Server, "stopAccepting" | "idle" | "abortCalls" | "closed" | "destroy">;
   readonly sandbox: {
     readonly processes: Pick<Sandbox["processes"], "close" | "killAll">;
+    readonly registry: Pick<Sandbox["registry"], "close">;
     readonly executions: Pick<Sandbox["executions"], "close">;
   };
   readonly readiness: Readiness;
@@ -28,8 +29,8 @@ const LAST_COMMANDS_MS = 3_000;
 const STDERR = 2;
 
 /**
- * Ends the daemon in order: no new calls; those in progress get `graceMs`, then UNAVAILABLE; running commands are ended; then the
- * connections are closed.
+ * Ends the daemon in order: no new calls, and UNAVAILABLE at once for those that follow something; the others in progress get
+ * `graceMs`, then UNAVAILABLE; what runs is ended; then the connections are closed.
  */
 export async function shutDown({ server, sandbox, readiness, logger, graceMs, killGraceMs }: ShutdownParts): Promise<void> {
   readiness.stop();
@@ -39,6 +40,7 @@ export async function shutDown({ server, sandbox, readiness, logger, graceMs, ki
   server.abortCalls();
   const ended = await Promise.race([sandbox.processes.close().then(() => true), sleep(killGraceMs + LAST_COMMANDS_MS, false)]);
   if (!ended) logger.error("commands are left that do not obey KILL");
+  sandbox.registry.close();
   sandbox.executions.close();
   await answersHaveLeft(server, LAST_ANSWERS_MS);
   server.destroy();

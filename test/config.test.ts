@@ -119,6 +119,7 @@ const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
     ["1023", undefined],
   ],
   metricsPublic: [["true", true]],
+  terminalPage: [["true", true]],
   logLevel: [
     ["trace", "trace"],
     ["silent", "silent"],

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createProgram } from "../src/cli/program.js";
@@ -57,6 +57,12 @@ describe("the README", () => {
     expect(JSON.parse(described ?? "")).toMatchObject({ entry: { path: "/etc/hostname", owner: "root" } });
     expect(JSON.parse(health ?? "")).toMatchObject({ status: "ok", service: "PicoD" });
     const venv = run("sh", "scripts/python-venv.sh").trim();
+    expect(run(`${venv}/bin/python`, "-c", here(example("python-processes")))).toBe("line 1\nline 2\nline 3\nexit code 0\n");
     expect(run(`${venv}/bin/python`, "-c", here(example("python")))).toMatch(/^Linux [\s\S]*a,b\n1,2[\s\S]*exit code 3\n$/);
+    // Below the repository, so that it finds the package by its name.
+    mkdirSync(join(root, "coverage"), { recursive: true });
+    const file = join(root, "coverage/readme-example.mjs");
+    writeFileSync(file, here(example("typescript")));
+    expect(run(process.execPath, file)).toMatch(/hello world\r\n$/);
   }, 300_000);
 });

@@ -68,10 +68,11 @@ describe("shutDown", () => {
       destroy: () => done.push("destroy"),
     };
     const processes = { close: () => new Promise<void>(() => undefined), killAll: expect.unreachable };
-    const sandbox = { processes, executions: { close: () => done.push("forget") } };
+    const registry = { close: () => done.push("forget processes") };
+    const sandbox = { processes, registry, executions: { close: () => done.push("forget") } };
     const logger = await createLogger({ logLevel: "silent", logFormat: "json" });
     await shutDown({ server, sandbox, readiness: new Readiness(), logger, graceMs: 0, killGraceMs: 0 });
-    expect(done).toEqual(["stop accepting", "abort calls", "forget", "destroy"]);
+    expect(done).toEqual(["stop accepting", "abort calls", "forget processes", "forget", "destroy"]);
   });
 });
 

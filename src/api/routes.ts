@@ -11,13 +11,20 @@ import { createFilesystemService } from "./picod/filesystem-service.js";
 import { createProcessService } from "./picod/process-service.js";
 import { createReflectionService } from "./reflection.js";
 
+/** RPCs that last as long as what they follow. They are told when the daemon begins to stop, and are not waited for. */
+export const FOLLOWING_RPCS: ReadonlySet<string> = new Set(
+  (["start", "attach", "watchProcesses", "streamInput"] as const).map(
+    (name) => `/${ProcessService.typeName}/${ProcessService.method[name].name}`,
+  ),
+);
+
 /** Of a call that needs no token: names of services and symbols are short. */
 const PUBLIC_OPTIONS = { readMaxBytes: 64 * 1024 };
 
 /** Every RPC service of the daemon. */
 export function registerServices(router: ConnectRouter, sandbox: Sandbox, readiness: Readiness): void {
   router.service(FilesystemService, createFilesystemService(sandbox));
-  router.service(ProcessService, createProcessService(sandbox));
+  router.service(ProcessService, createProcessService(sandbox, readiness));
   router.service(Health, createHealthService(readiness, [FilesystemService.typeName, ProcessService.typeName]), PUBLIC_OPTIONS);
   const reflection = createReflectionService();
   router.service(ServerReflection, reflection, PUBLIC_OPTIONS);

@@ -6,6 +6,7 @@ import { TokenVerifier } from "../auth/token-verifier.js";
 import { type Config, invalidValue } from "../config.js";
 import { createLogger, type Logger } from "../logger.js";
 import { createMetrics } from "../metrics.js";
+import { spareSelfWhenOutOfMemory } from "../os/out-of-memory.js";
 import { closeInheritedDescriptorsOnExec, makeUndumpable } from "../os/self.js";
 import { describeErrno } from "../os/system-error.js";
 import { Readiness } from "../readiness.js";
@@ -26,6 +27,7 @@ export type GivenToken = Pick<TokenSources, "flag" | "environment">;
 export async function serve(config: Config, given: GivenToken, env: Readonly<Record<string, string | undefined>>): Promise<void> {
   closeInheritedDescriptorsOnExec();
   makeUndumpable();
+  spareSelfWhenOutOfMemory();
   const stopExiting = exitOnSignals();
   const logger = await createLogger(config);
   const { verifier, source } = await createVerifier(config, given, logger);

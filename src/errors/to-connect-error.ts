@@ -20,6 +20,16 @@ export const CODE_OF_REASON: Readonly<Record<Reason, Code>> = {
   NO_SPACE: Code.ResourceExhausted,
   PROCESS_LIMIT_REACHED: Code.ResourceExhausted,
   PROCESS_ID_CONFLICT: Code.AlreadyExists,
+  PROCESS_NOT_FOUND: Code.NotFound,
+  PROCESS_ENDED: Code.FailedPrecondition,
+  PROCESS_RUNNING: Code.FailedPrecondition,
+  NOT_A_TERMINAL: Code.FailedPrecondition,
+  INPUT_CLOSED: Code.FailedPrecondition,
+  INPUT_QUEUE_FULL: Code.ResourceExhausted,
+  FOLLOWER_LIMIT_REACHED: Code.ResourceExhausted,
+  FOLLOWER_TOO_SLOW: Code.ResourceExhausted,
+  WATCHER_TOO_SLOW: Code.ResourceExhausted,
+  TAG_IN_USE: Code.AlreadyExists,
   SHUTTING_DOWN: Code.Unavailable,
 };
 

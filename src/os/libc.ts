@@ -25,6 +25,7 @@ function declare<Arguments extends unknown[], Result = number>(name: string, res
 export const libc = {
   pipe2: declare<[fds: Int32Array, flags: number]>("pipe2", "int", ["void *", "int"]),
   fcntl: declare<[fd: number, command: number, argument: number]>("fcntl", "int", ["int", "int", "int"]),
+  ioctl: declare<[fd: number, request: number, argument: Bytes | Uint16Array]>("ioctl", "int", ["int", "ulong", "void *"]),
   prctl: declare<[option: number, argument: number]>("prctl", "int", ["int", "long"]),
   prlimit: declare<[pid: number, resource: number, next: BigUint64Array | null, previous: BigUint64Array | null]>(
     "prlimit",
@@ -84,6 +85,11 @@ export const libc = {
   ]),
   posix_spawn_file_actions_init: declare<[actions: Bytes]>("posix_spawn_file_actions_init", "int", ["void *"]),
   posix_spawn_file_actions_destroy: declare<[actions: Bytes]>("posix_spawn_file_actions_destroy", "int", ["void *"]),
+  posix_spawn_file_actions_addopen: declare<[actions: Bytes, fd: number, path: string, flags: number, mode: number]>(
+    "posix_spawn_file_actions_addopen",
+    "int",
+    ["void *", "int", "str", "int", "uint"],
+  ),
   posix_spawn_file_actions_adddup2: declare<[actions: Bytes, from: number, to: number]>(
     "posix_spawn_file_actions_adddup2",
     "int",

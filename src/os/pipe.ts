@@ -1,6 +1,6 @@
 import { closeSync, fchownSync } from "node:fs";
 import { libc } from "./libc.js";
-import { check } from "./system-error.js";
+import { check, errnoName } from "./system-error.js";
 import type { User } from "./users.js";
 
 const O_CLOEXEC = 0o2000000;
@@ -18,8 +18,17 @@ export interface Pipe {
 export function createPipe(user: User): Pipe {
   check(libc.pipe2(ends, O_CLOEXEC), "pipe2");
   const [readFd = -1, writeFd = -1] = ends;
-  if (user.uid !== process.getuid?.()) fchownSync(readFd, user.uid, user.gid);
+  if (user.uid !== process.getuid?.()) tryGive(readFd, user);
   return { readFd, writeFd };
+}
+
+/** A root without CAP_CHOWN may not; then the child can use the pipe and not open it again. */
+function tryGive(fd: number, user: User): void {
+  try {
+    fchownSync(fd, user.uid, user.gid);
+  } catch (error) {
+    if (errnoName(error) !== "EPERM") throw error;
+  }
 }
 
 export function closePipe(pipe: Pipe): void {

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { withFileRightsOf } from "./credentials.js";
 import { errnoName } from "./system-error.js";
 
 /** One line of the process table, from /proc/<pid>/stat. */
@@ -20,7 +21,11 @@ export function listProcesses(): ProcessEntry[] {
 
 /** The environment that a process was started with, "NAME=value" each; undefined when it is gone or not ours to read. */
 export function readEnvironment(pid: number): string[] | undefined {
-  return readText(`/proc/${pid}/environ`)?.split("\0");
+  const owner = statSync(`/proc/${pid}`, { throwIfNoEntry: false });
+  if (owner === undefined) return undefined;
+  // Without CAP_SYS_PTRACE even root may look into another user's process only as that user (PTRACE_MODE_FSCREDS of ptrace(2)).
+  const user = { name: "", uid: owner.uid, gid: owner.gid, home: "/", shell: "", groups: [owner.gid] };
+  return withFileRightsOf(user, () => readText(`/proc/${pid}/environ`))?.split("\0");
 }
 
 function readEntry(pid: number): ProcessEntry | undefined {

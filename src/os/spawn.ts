@@ -1,4 +1,5 @@
-import { constants } from "node:os";
+import { constants } from "node:fs";
+import { constants as osConstants } from "node:os";
 import { withIdentityOf } from "./credentials.js";
 import { libc } from "./libc.js";
 import { check, errnoName, systemError } from "./system-error.js";
@@ -13,8 +14,8 @@ export interface SpawnOptions {
   readonly env: readonly string[];
   readonly cwd: string;
   readonly user: User;
-  /** Descriptors of this process that become 0, 1 and 2 of the child. */
-  readonly stdio: readonly [stdin: number, stdout: number, stderr: number];
+  /** Descriptors of this process that become 0, 1 and 2 of the child, or the path of the terminal that all three are. */
+  readonly stdio: readonly [stdin: number, stdout: number, stderr: number] | string;
   /** Soft limit of open files for the child: Node raised its own to the hard limit, which children must not inherit. */
   readonly softOpenFiles: number;
 }
@@ -23,6 +24,9 @@ const POSIX_SPAWN_SETSIGDEF = 0x04;
 const POSIX_SPAWN_SETSIGMASK = 0x08;
 const POSIX_SPAWN_SETSID = 0x80;
 const RLIMIT_NOFILE = 7;
+const FIRST_REAL_TIME = 34;
+const LAST_SIGNAL = 64;
+const signalsByName: Readonly<Record<string, number>> = osConstants.signals;
 /** Larger than posix_spawnattr_t, posix_spawn_file_actions_t and sigset_t of glibc and musl. */
 const OPAQUE_BYTES = 512;
 
@@ -39,9 +43,7 @@ const limits = readOpenFileLimits();
 export function spawn(options: SpawnOptions): number {
   libc.posix_spawn_file_actions_init(actions);
   try {
-    options.stdio.forEach((fd, target) => {
-      libc.posix_spawn_file_actions_adddup2(actions, fd, target);
-    });
+    addStdio(options.stdio);
     libc.posix_spawn_file_actions_addchdir_np(actions, options.cwd);
     const argv = [...options.argv, null];
     const env = [...options.env, null];
@@ -58,6 +60,15 @@ export function spawn(options: SpawnOptions): number {
   return pid[0] ?? -1;
 }
 
+/** The first terminal that the leader of a new session opens becomes its controlling one, so the child opens it itself. */
+function addStdio(stdio: SpawnOptions["stdio"]): void {
+  const fds = typeof stdio === "string" ? [undefined, 0, 0] : stdio;
+  if (typeof stdio === "string") libc.posix_spawn_file_actions_addopen(actions, 0, stdio, constants.O_RDWR, 0);
+  fds.forEach((fd, target) => {
+    if (fd !== undefined) libc.posix_spawn_file_actions_adddup2(actions, fd, target);
+  });
+}
+
 /** Sends a signal; false when nobody is there to get it, or it is not ours to signal. A negative pid names a process group. */
 export function sendSignal(target: number, signal: NodeJS.Signals | number): boolean {
   try {
@@ -70,8 +81,16 @@ export function sendSignal(target: number, signal: NodeJS.Signals | number): boo
 
 /** Name of a signal number: "SIGTERM". Real-time signals have none and are "SIGRTMIN+n". */
 export function signalName(number: number): string {
-  const named = Object.entries(constants.signals).find(([, value]) => value === number);
-  return named?.[0] ?? (number >= 34 ? `SIGRTMIN+${number - 34}` : `SIG${number}`);
+  const named = Object.entries(signalsByName).find(([, value]) => value === number);
+  return named?.[0] ?? (number >= FIRST_REAL_TIME ? `SIGRTMIN+${number - FIRST_REAL_TIME}` : `SIG${number}`);
+}
+
+/** The number of "SIGTERM", "TERM", "15" or "SIGRTMIN+1"; undefined when there is no such signal. */
+export function signalNumber(text: string): number | undefined {
+  const name = text.toUpperCase().replace(/^(?:SIG)?/, "SIG");
+  const realTime = /^SIGRTMIN(?:\+(\d+))?$/.exec(name);
+  const number = /^\d+$/.test(text) ? Number(text) : realTime ? FIRST_REAL_TIME + Number(realTime[1] ?? 0) : signalsByName[name];
+  return number !== undefined && number > 0 && number <= LAST_SIGNAL ? number : undefined;
 }
 
 /** Own session; every signal at its default, since Node ignores SIGPIPE and that would be inherited; no signal blocked. */

@@ -6,8 +6,8 @@ import { O_PATH } from "../os/root.js";
 import { errnoName } from "../os/system-error.js";
 import type { User } from "../os/users.js";
 
-/** What to run: a command line for the shell, or a program with its arguments. */
-export type Command = { readonly line: string } | { readonly argv: readonly string[] };
+/** What to run: a program with its arguments, a command line for the shell, or the shell itself, to be typed at. */
+export type Command = { readonly argv: readonly string[] } | { readonly line: string | undefined; readonly login?: boolean };
 
 /** setrlimit(2) values, soft and hard; undefined leaves one as it is. */
 export interface ResourceLimits {
@@ -25,8 +25,8 @@ export function defaultShell(): string {
 
 /** The argument vector. @throws INVALID_ARGUMENT for an empty command or a NUL byte. */
 export function argumentVector(command: Command, shell: string, limits: ResourceLimits): string[] {
-  const argv = "line" in command ? [shell, "-c", command.line] : [...command.argv];
-  if ("line" in command ? command.line === "" : argv[0] === undefined || argv[0] === "") {
+  const argv = "argv" in command ? [...command.argv] : [shell, ...(command.login ? ["-l"] : []), ...lineArguments(command.line)];
+  if (argv[0] === undefined || argv[0] === "" || ("line" in command && command.line === "")) {
     throw new PicodError("INVALID_ARGUMENT", "invalid command: it is empty");
   }
   const bad = argv.find((argument) => argument.includes("\0"));
@@ -34,6 +34,8 @@ export function argumentVector(command: Command, shell: string, limits: Resource
   const prelude = limitsPrelude(limits);
   return prelude === "" ? argv : ["/bin/sh", "-c", `${prelude} exec "$@"`, "picod", ...argv];
 }
+
+const lineArguments = (line: string | undefined) => (line === undefined ? [] : ["-c", line]);
 
 /**
  * Limits are set by a shell on the way to the program: posix_spawn(3) cannot, and setting them on the daemon for the moment of
@@ -78,5 +80,16 @@ export function assertWorkingDirectory(cwd: string, user: User): void {
   } catch (error) {
     if (errnoName(error) !== undefined) Object.assign(error as object, { syscall: "chdir", path: cwd });
     throw error;
+  }
+}
+
+/** Whether that user can make it the working directory. */
+export function canEnter(cwd: string, user: User): boolean {
+  try {
+    assertWorkingDirectory(cwd, user);
+    return true;
+  } catch (error) {
+    if (errnoName(error) === undefined) throw error;
+    return false;
   }
 }

@@ -1,5 +1,7 @@
 import { PicodError } from "../errors/picod-error.js";
 import type { ExecuteOptions, ExecuteResult } from "./execute.js";
+import { fieldName, sameText } from "./same-request.js";
+import { unlessAborted } from "./unless-aborted.js";
 
 /** How long, how many and how much of the results of commands with an id are kept after the end. */
 export interface Retention {
@@ -77,12 +79,8 @@ export class ExecutionRecords {
 
 /** What makes two requests the same. The trace they belong to does not. */
 function requestFields(options: ExecuteOptions): Map<string, string> {
-  const { id: _id, traceparent: _traceparent, stdin, env, ...rest } = options;
-  const text = (value: unknown) =>
-    JSON.stringify(value, (_key, inner) => (typeof inner === "bigint" ? String(inner) : inner)) ?? "";
-  const fields = new Map(Object.entries(rest).map(([name, value]) => [name, text(value)]));
-  fields.set("env", text(Object.entries(env).sort()));
-  return fields.set("stdin", Buffer.from(stdin).toString("base64"));
+  const { id: _id, traceparent: _traceparent, ...fields } = options;
+  return new Map(Object.entries(fields).map(([name, value]) => [fieldName(name), sameText(value)]));
 }
 
 function assertSameRequest(id: string, known: ReadonlyMap<string, string>, asked: ReadonlyMap<string, string>): void {
@@ -90,13 +88,4 @@ function assertSameRequest(id: string, known: ReadonlyMap<string, string>, asked
     if (known.get(field) === value) continue;
     throw new PicodError("PROCESS_ID_CONFLICT", `id ${id} belongs to another request: ${field} differs`, { id, field });
   }
-}
-
-function unlessAborted<T>(result: Promise<T>, abortSignal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(abortSignal.reason);
-    if (abortSignal.aborted) onAbort();
-    abortSignal.addEventListener("abort", onAbort, { once: true });
-    result.then(resolve, reject).finally(() => abortSignal.removeEventListener("abort", onAbort));
-  });
 }

@@ -34,7 +34,13 @@ export class OutputCollector {
     this.#totalBytes += chunk.length;
     const toHead = Math.min(chunk.length, this.#headLimit - this.#head.length);
     if (toHead > 0) this.#head.push(chunk.subarray(0, toHead));
-    if (toHead < chunk.length) this.#omittedLines += this.#tail.push(chunk.subarray(toHead));
+    if (toHead < chunk.length) this.#pushToTail(chunk.subarray(toHead));
+  }
+
+  #pushToTail(chunk: Uint8Array): void {
+    const { ofOld, ofNew } = this.#tail.evictedBy(chunk);
+    this.#omittedLines += this.#tail.newlinesOfOldest(ofOld) + countNewlines(chunk, 0, ofNew);
+    this.#tail.push(chunk);
   }
 
   collect(): CollectedOutput {

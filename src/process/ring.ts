@@ -3,7 +3,7 @@ const FIRST_CAPACITY = 1024;
 
 /** The last bytes of a stream, up to a limit, in one buffer that grows as it is needed. */
 export class Ring {
-  readonly #limit: number;
+  #limit: number;
   #buffer = Buffer.alloc(0);
   #start = 0;
   #length = 0;
@@ -16,14 +16,43 @@ export class Ring {
     return this.#length;
   }
 
-  /** Copies the chunk in; the oldest bytes make room. Returns how many newlines went with them. */
-  push(chunk: Uint8Array): number {
+  /** Lowers or raises the limit; the oldest bytes go when there are more. */
+  setLimit(limitBytes: number): void {
+    this.#limit = limitBytes;
+    this.#drop(Math.max(0, this.#length - limitBytes));
+    if (this.#buffer.length > limitBytes) this.#resize(limitBytes);
+  }
+
+  /** A copy of up to `length` bytes from the `from`th oldest on. */
+  slice(from: number, length: number): Buffer {
+    const count = Math.min(length, this.#length - from);
+    const copied = Buffer.allocUnsafeSlow(count);
+    const at = this.#buffer.length === 0 ? 0 : (this.#start + from) % this.#buffer.length;
+    const untilEnd = Math.min(count, this.#buffer.length - at);
+    copied.set(this.#buffer.subarray(at, at + untilEnd));
+    copied.set(this.#buffer.subarray(0, count - untilEnd), untilEnd);
+    return copied;
+  }
+
+  /** How many bytes of the ring, and then of the chunk, pushing it would evict. */
+  evictedBy(chunk: Uint8Array): { readonly ofOld: number; readonly ofNew: number } {
     const evicted = Math.max(0, this.#length + chunk.length - this.#limit);
     const ofOld = Math.min(evicted, this.#length);
-    const ofNew = evicted - ofOld;
-    const newlines = this.#drop(ofOld) + countNewlines(chunk, 0, ofNew);
+    return { ofOld, ofNew: evicted - ofOld };
+  }
+
+  /** Copies the chunk in; the oldest bytes make room. */
+  push(chunk: Uint8Array): void {
+    const { ofOld, ofNew } = this.evictedBy(chunk);
+    this.#drop(ofOld);
     this.#append(chunk.subarray(ofNew));
-    return newlines;
+  }
+
+  /** Newlines among the oldest `count` bytes. */
+  newlinesOfOldest(count: number): number {
+    const end = this.#start + count;
+    const untilEnd = Math.min(end, this.#buffer.length);
+    return countNewlines(this.#buffer, this.#start, untilEnd) + countNewlines(this.#buffer, 0, end - this.#buffer.length);
   }
 
   toBuffer(): Buffer {
@@ -41,22 +70,21 @@ export class Ring {
     this.#length += chunk.length;
   }
 
-  #drop(count: number): number {
-    if (count === 0) return 0;
-    const end = this.#start + count;
-    const newlines =
-      countNewlines(this.#buffer, this.#start, Math.min(end, this.#buffer.length)) +
-      countNewlines(this.#buffer, 0, end - this.#buffer.length);
-    this.#start = end % this.#buffer.length;
+  #drop(count: number): void {
+    if (count === 0) return;
+    this.#start = (this.#start + count) % this.#buffer.length;
     this.#length -= count;
-    return newlines;
   }
 
   #reserve(bytes: number): void {
     if (bytes <= this.#buffer.length) return;
-    const grown = Buffer.allocUnsafeSlow(Math.min(this.#limit, Math.max(bytes, this.#buffer.length * 2, FIRST_CAPACITY)));
-    grown.set(this.toBuffer());
-    this.#buffer = grown;
+    this.#resize(Math.min(this.#limit, Math.max(bytes, this.#buffer.length * 2, FIRST_CAPACITY)));
+  }
+
+  #resize(bytes: number): void {
+    const resized = Buffer.allocUnsafeSlow(bytes);
+    resized.set(this.toBuffer());
+    this.#buffer = resized;
     this.#start = 0;
   }
 }

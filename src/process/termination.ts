@@ -10,6 +10,7 @@ export interface Termination {
 
 /** What a termination has to know while the tree is dying. */
 export interface DyingTree extends ProcessTree {
+  readonly hasTerminal: boolean;
   leaderIsReaped(): boolean;
   /** Calls back whenever a process has ended that may have been part of the tree. Returns the function that stops it. */
   onChange(listener: () => void): () => void;
@@ -24,6 +25,8 @@ const POLL_MS = 100;
 /** TERM to the whole tree, a grace period, then KILL until nothing is left. Never rejects. */
 export async function terminate(tree: DyingTree, graceMs: number): Promise<Termination> {
   signalTree(tree, tree.leaderIsReaped(), "SIGTERM");
+  // Shells that are typed at ignore TERM: what tells them that nobody is there any longer is the terminal's hang-up.
+  if (tree.hasTerminal) signalTree(tree, tree.leaderIsReaped(), "SIGHUP");
   // A stopped process would not act on TERM.
   signalTree(tree, tree.leaderIsReaped(), "SIGCONT");
   if (await goneWithin(tree, graceMs)) return { forced: false, survivingProcesses: 0 };

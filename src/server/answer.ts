@@ -16,6 +16,8 @@ export interface Refusal {
   readonly message: string;
   /** Of HTTP, for those who look at it. */
   readonly status: number;
+  /** In the words of picod.v1, where there is one. */
+  readonly reason?: string;
   readonly headers?: OutgoingHttpHeaders;
 }
 
@@ -29,11 +31,17 @@ export function answerJson(response: HttpResponse, status: number, body: object,
   answerText(response, status, { ...headers, "content-type": "application/json" }, JSON.stringify(body));
 }
 
+/** What plain HTTP and Connect show of an error. */
+export function toJson({ code, message, reason }: Refusal): object {
+  return { code: codeName(code), message, reason };
+}
+
 /**
  * Refuses a request in the protocol that it speaks, so that every client sees code and message. Nothing of its body was read,
  * and nothing is: what the client sends before it looks at the answer is dropped.
  */
-export function refuse(request: HttpRequest, response: HttpResponse, { code, message, status, headers }: Refusal): void {
+export function refuse(request: HttpRequest, response: HttpResponse, refusal: Refusal): void {
+  const { code, message, status, headers } = refusal;
   if (response.headersSent || response.writableEnded) return;
   for (const [name, value] of Object.entries(headers ?? {})) if (value !== undefined) response.setHeader(name, value);
   // Of HTTP/1.1 the next request would come after all of the body.
@@ -50,7 +58,7 @@ export function refuse(request: HttpRequest, response: HttpResponse, { code, mes
   } else {
     response.statusCode = status;
     response.setHeader("content-type", "application/json");
-    endAfterBody(request, response, Buffer.from(JSON.stringify({ code: codeName(code), message })));
+    endAfterBody(request, response, Buffer.from(JSON.stringify(toJson(refusal))));
   }
 }
 
@@ -86,7 +94,7 @@ function dropBody(request: HttpRequest, response: HttpResponse, giveUp: () => vo
 }
 
 /** Whether a body is on its way. Of a client that asks before it sends none will come. */
-function announcesBody({ headers }: HttpRequest): boolean {
+export function announcesBody({ headers }: HttpRequest): boolean {
   return (
     headers.expect === undefined && (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0)
   );

@@ -1,42 +1,42 @@
+/**
+ * `public` calls needed no token. `following` ones last as long as what they follow, and are told when the daemon stops. The others
+ * are at work, and get time to finish.
+ */
+export type CallKind = "public" | "following" | "working";
+
 /** Knows how many calls are in progress. */
 export class CallsInProgress {
-  #public = 0;
-  #authorized = 0;
-  #waiting: { readonly publicToo: boolean; readonly resolve: () => void }[] = [];
+  readonly #counts: Record<CallKind, number> = { public: 0, following: 0, working: 0 };
+  #waiting: { readonly kinds: readonly CallKind[]; readonly resolve: () => void }[] = [];
 
   /** Those that needed no token. */
   get publicCount(): number {
-    return this.#public;
+    return this.#counts.public;
   }
 
   /** Counts a call until `run` has settled. */
-  async count<T>(isPublic: boolean, run: () => Promise<T>): Promise<T> {
-    this.#add(isPublic, 1);
+  async count<T>(kind: CallKind, run: () => Promise<T>): Promise<T> {
+    this.#counts[kind]++;
     try {
       return await run();
     } finally {
-      this.#add(isPublic, -1);
+      this.#counts[kind]--;
+      this.#tellWaiting();
     }
   }
 
-  /**
-   * Resolves when none is in progress. Those that needed no token need not count: whoever watches the health of the daemon watches
-   * for ever.
-   */
-  idle(publicToo: boolean): Promise<void> {
-    return this.#isIdle(publicToo) ? Promise.resolve() : new Promise((resolve) => this.#waiting.push({ publicToo, resolve }));
+  /** Resolves when none of these kinds is in progress. Whoever follows something may do so for ever, or take no answer. */
+  idle(kinds: readonly CallKind[]): Promise<void> {
+    return this.#isIdle(kinds) ? Promise.resolve() : new Promise((resolve) => this.#waiting.push({ kinds, resolve }));
   }
 
-  #isIdle(publicToo: boolean): boolean {
-    return this.#authorized === 0 && (!publicToo || this.#public === 0);
+  #isIdle(kinds: readonly CallKind[]): boolean {
+    return kinds.every((kind) => this.#counts[kind] === 0);
   }
 
-  #add(isPublic: boolean, change: 1 | -1): void {
-    if (isPublic) this.#public += change;
-    else this.#authorized += change;
-    if (change > 0 || this.#waiting.length === 0) return;
-    this.#waiting = this.#waiting.filter(({ publicToo, resolve }) => {
-      const idle = this.#isIdle(publicToo);
+  #tellWaiting(): void {
+    this.#waiting = this.#waiting.filter(({ kinds, resolve }) => {
+      const idle = this.#isIdle(kinds);
       if (idle) resolve();
       return !idle;
     });

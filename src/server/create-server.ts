@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer as createHttp1Server } from "node:http";
+import { createServer as createHttp1Server, type IncomingMessage } from "node:http";
 import {
   createServer as createHttp2Server,
   type Http2ServerRequest,
@@ -7,9 +7,12 @@ import {
   type ServerHttp2Session,
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { Code, ConnectError, createConnectRouter } from "@connectrpc/connect";
 import { compressionGzip } from "@connectrpc/connect-node";
+import { HttpRoutes } from "../api/http/route.js";
 import { registerServices } from "../api/routes.js";
+import { Tickets } from "../auth/tickets.js";
 import type { TokenVerifier } from "../auth/token-verifier.js";
 import type { Config } from "../config.js";
 import { createInterceptors } from "../interceptors/index.js";
@@ -20,9 +23,10 @@ import type { Sandbox } from "../sandbox.js";
 import { CallsInProgress } from "./calls-in-progress.js";
 import { createRequestHandler, type RequestHandler } from "./handle-request.js";
 import { tendSession } from "./http2-session.js";
-import { HTTP1_OPTIONS, HTTP2_OPTIONS, MAX_CONNECTIONS, PREFACE_TIMEOUT_MS } from "./limits.js";
+import { HTTP1_OPTIONS, HTTP2_OPTIONS, MAX_CONNECTIONS, PREFACE_TIMEOUT_MS, TICKET_LIFETIME_MS } from "./limits.js";
 import { createPlainRoutes } from "./plain-routes.js";
 import { routeByPreface } from "./preface.js";
+import { responseTo } from "./upgrade.js";
 
 /** Larger than any message: responses are not compressed, since callers are next door and processors are few. */
 const NEVER_COMPRESS_BYTES = 2 ** 31;
@@ -32,7 +36,7 @@ export interface Server {
   listen(host: string, port: number): Promise<number>;
   /** Takes no new connections. */
   stopAccepting(): void;
-  /** Resolves when no call is in progress; after `abortCalls`, also none that needed no token. */
+  /** Resolves when no call is at work; after `abortCalls`, also none that follows something or needed no token. */
   idle(): Promise<void>;
   /** Answers the calls that are still in progress with UNAVAILABLE. */
   abortCalls(): void;
@@ -58,16 +62,30 @@ export interface ServerParts {
 export function createServer(parts: ServerParts): Server {
   const shutdown = new AbortController();
   const calls = new CallsInProgress();
-  const handle = createHandler(parts, calls, shutdown.signal);
+  const tickets = new Tickets(TICKET_LIFETIME_MS);
+  const { sandbox, readiness, metrics, config } = parts;
+  const { terminalPage } = config;
+  const plainRoutes = new HttpRoutes(createPlainRoutes({ sandbox, readiness, metrics, tickets, terminalPage }));
+  const handle = createHandler(parts, plainRoutes, tickets, calls, shutdown.signal);
   const sessions = new Set<ServerHttp2Session>();
+  /** Those that Node's server has handed over and knows no longer. */
+  const upgraded = new Set<Duplex>();
   let stopping = false;
   // The HTTP/1.1 server is the one that listens: its time-outs do not work otherwise.
-  const http1 = createHttp1Server(HTTP1_OPTIONS, handle);
+  const isUpgrade = (request: IncomingMessage) => asksForWebSocket(request, plainRoutes);
+  // All else that is offered, HTTP/2 above all, is declined by answering in HTTP/1.1.
+  const http1 = createHttp1Server({ ...HTTP1_OPTIONS, shouldUpgradeCallback: isUpgrade }, handle);
   http1.maxConnections = MAX_CONNECTIONS;
   const handleHttp2 = handle as unknown as (request: Http2ServerRequest, response: Http2ServerResponse) => Promise<void>;
   const http2 = createHttp2Server(HTTP2_OPTIONS, handleHttp2);
   // Whoever asks "may I send the body?" is answered by the gate first.
   http1.on("checkContinue", handle);
+  http1.on("upgrade", (request, socket, head) => {
+    upgraded.add(socket);
+    socket.once("close", () => upgraded.delete(socket));
+    // Node before 24.9 asks nobody whether to upgrade.
+    void handle(request, responseTo(request, socket), isUpgrade(request) ? { socket, head } : undefined);
+  });
   http2.on("checkContinue", handleHttp2);
   http2.on("sessionError", () => undefined);
   http2.on("session", (session) => {
@@ -105,19 +123,32 @@ export function createServer(parts: ServerParts): Server {
       http1.closeIdleConnections();
       for (const session of sessions) session.close();
     },
-    idle: () => calls.idle(shutdown.signal.aborted),
+    idle: () => calls.idle(shutdown.signal.aborted ? ["working", "following", "public"] : ["working"]),
     abortCalls: () => shutdown.abort(new ConnectError("the daemon is shutting down", Code.Unavailable)),
     async closed() {
       await Promise.all([...sessions].map((session) => new Promise((resolve) => session.once("close", resolve))));
     },
     destroy() {
       http1.closeAllConnections();
+      for (const socket of upgraded) socket.destroy();
       for (const session of sessions) session.destroy();
     },
   };
 }
 
-function createHandler(parts: ServerParts, calls: CallsInProgress, shutdownSignal: AbortSignal): RequestHandler {
+/** HTTP/1.1 alone; what else asks is answered like a request that does not. */
+function asksForWebSocket({ method = "", headers, url = "" }: IncomingMessage, routes: HttpRoutes): boolean {
+  if (headers.upgrade?.toLowerCase() !== "websocket") return false;
+  return routes.findWebSocket(method, url.split("?", 1)[0] ?? "") !== undefined;
+}
+
+function createHandler(
+  parts: ServerParts,
+  plainRoutes: HttpRoutes,
+  tickets: Tickets,
+  calls: CallsInProgress,
+  shutdownSignal: AbortSignal,
+): RequestHandler {
   const { config, sandbox, readiness, metrics, logger, verifier } = parts;
   const router = createConnectRouter({
     interceptors: createInterceptors(metrics),
@@ -128,7 +159,16 @@ function createHandler(parts: ServerParts, calls: CallsInProgress, shutdownSigna
   });
   registerServices(router, sandbox, readiness);
   const rpcs = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
-  const plainRoutes = createPlainRoutes(readiness, metrics);
-  const { metricsPublic } = config;
-  return createRequestHandler({ rpcs, plainRoutes, verifier, readiness, calls, metricsPublic, metrics, logger });
+  return createRequestHandler({
+    rpcs,
+    plainRoutes,
+    tickets,
+    verifier,
+    readiness,
+    calls,
+    publicOptions: config,
+    shutdownSignal,
+    metrics,
+    logger,
+  });
 }

@@ -16,6 +16,12 @@ export const LINGER_MS = 2_000;
 /** Calls in progress that needed no token, over all connections: whoever reaches the port can start them and never end them. */
 export const MAX_PUBLIC_CALLS = 64;
 
+/** From asking for a ticket to opening the WebSocket a browser takes a moment. */
+export const TICKET_LIFETIME_MS = 30_000;
+
+/** What a WebSocket takes at once. */
+export const MAX_WEBSOCKET_MESSAGE_BYTES = 1024 * 1024;
+
 /** Over all callers. What a connection costs before it has shown a token must not add up without a bound. */
 export const MAX_CONNECTIONS = 2048;
 

@@ -2,6 +2,7 @@ import { Code, ConnectError, createClient, createConnectRouter } from "@connectr
 import { describe, expect, it } from "vitest";
 import { registerServices } from "../../src/api/routes.js";
 import { isPublicProcedure } from "../../src/auth/public-paths.js";
+import { Tickets } from "../../src/auth/tickets.js";
 import { loadConfig } from "../../src/config.js";
 import { Health } from "../../src/gen/grpc/health/v1/health_pb.js";
 import { createInterceptors } from "../../src/interceptors/index.js";
@@ -36,7 +37,14 @@ function registeredRpcs() {
 }
 
 const rpcs = registeredRpcs();
-const routes = [...createPlainRoutes(new Readiness(), metrics).keys()];
+const routes = createPlainRoutes({
+  sandbox: createSandbox(loadConfig({}, {}), {}),
+  readiness: new Readiness(),
+  metrics,
+  tickets: new Tickets(0),
+  terminalPage: true,
+}).map(({ path }) => path.replace("{id}", "proc_none"));
+const TERMINAL_PAGE = ["/terminal", "/terminal/terminal.js", "/terminal/terminal.css"];
 const isPublic = (path: string) => PUBLIC.includes(path);
 
 describe("what is served without a token", () => {
@@ -55,7 +63,7 @@ describe("what is served without a token", () => {
         expect.soft(answer.body.includes('"unauthenticated"'), requestPath).toBe(!isPublic(requestPath));
       }
       for (const path of [...routes, "/", "/none"]) {
-        for (const method of ["GET", "POST", "OPTIONS"]) {
+        for (const method of ["GET", "POST", "DELETE", "OPTIONS"]) {
           const { status } = await ask(daemon, path, { method, headers });
           expect.soft(status === 401, `${method} ${path}`).toBe(!isPublic(path));
         }
@@ -75,6 +83,18 @@ describe("what is served without a token", () => {
     });
     await using open = await startDaemon({ args: ["--metrics-public"] });
     await expect(ask(open, "/metrics")).resolves.toMatchObject({ status: 200, body: expect.stringContaining("picod_rpc_total") });
+  });
+
+  it("includes the terminal page, and nothing else of its folder, only when asked for", async () => {
+    await using closed = await startDaemon();
+    for (const path of TERMINAL_PAGE) await expect(ask(closed, path)).resolves.toMatchObject({ status: 401 });
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    await expect(ask(closed, "/terminal", { headers })).resolves.toMatchObject({ status: 404 });
+    await using open = await startDaemon({ args: ["--terminal-page"] });
+    for (const path of TERMINAL_PAGE) await expect(ask(open, path)).resolves.toMatchObject({ status: 200 });
+    for (const path of ["/terminal/", "/terminal/../v1/processes", "/terminal/terminal.js.map", "/v1/processes"]) {
+      await expect(ask(open, path), path).resolves.toMatchObject({ status: 401 });
+    }
   });
 
   it("is refused by the interceptor where a request came past the gate", async () => {

@@ -110,6 +110,12 @@ describe("what a command gets", () => {
     expect((await runner.run(["id", "-u"])).stdout.text).toBe("0\n");
   });
 
+  it("starts in the user's home directory, or in the root when there is none", async () => {
+    await using runner = createRunner();
+    expect((await runner.run(["pwd"], { cwd: "" })).stdout.text).toBe("/root\n");
+    expect((await runner.run(["pwd"], { cwd: "", user: NOBODY })).stdout.text).toBe("/\n");
+  });
+
   it("may not read what its user may not", async () => {
     await using runner = createRunner();
     const { end, stderr } = await runner.run("cat /etc/shadow", { user: NOBODY });

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, cast
 
 import pytest
@@ -29,17 +29,55 @@ class BlockingFacade:
     async def _create(*args: Any, **kwargs: Any) -> AsyncPicoDClient:
         return AsyncPicoDClient(*args, **kwargs)
 
-    def _run(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+    def _run(self, awaitable: Awaitable[Any]) -> Any:
+        async def result() -> Any:
+            return await awaitable
+
+        return asyncio.run_coroutine_threadsafe(result(), self._loop).result()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        return lambda *args, **kwargs: self._run(getattr(self._client, name)(*args, **kwargs))
+        return lambda *args, **kwargs: blocking(self._run, getattr(self._client, name)(*args, **kwargs))
 
     def close(self) -> None:
         self._run(self._client.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+class BlockingObject:
+    """An AsyncProcess, or another asynchronous iterator of a client, whose methods block."""
+
+    def __init__(self, run: Callable[[Awaitable[Any]], Any], target: Any) -> None:
+        self._run = run
+        self._target = target
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._target, name)
+        return (lambda *args, **kwargs: blocking(self._run, value(*args, **kwargs))) if callable(value) else value
+
+    def __iter__(self) -> BlockingObject:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return self._run(self._target.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def __enter__(self) -> BlockingObject:
+        self._run(self._target.__aenter__())
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._run(self._target.__aexit__(*error))
+
+
+def blocking(run: Callable[[Awaitable[Any]], Any], returned: Any) -> Any:
+    """What a blocking method returns in place of this."""
+    if inspect.isawaitable(returned):
+        return blocking(run, run(returned))
+    return BlockingObject(run, returned) if hasattr(returned, "__anext__") else returned
 
 
 @pytest.hookimpl(tryfirst=True)

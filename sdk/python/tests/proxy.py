@@ -1,4 +1,4 @@
-"""A TCP proxy that can terminate TLS and can be told to cut its connections."""
+"""A TCP proxy that can terminate TLS and can be told to cut or stall its connections, or to lose answers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,31 @@ from collections.abc import Callable, Iterator
 class Proxy:
     """Forwards every connection to one port of this machine and counts connections and bytes."""
 
-    def __init__(self, target_port: int, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, target_port: int, tls: ssl.SSLContext | None, port: int) -> None:
         self._target_port = target_port
         self._tls = tls
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", port))
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self.port: int = self._listener.getsockname()[1]
         self.connections = 0
         self.forwarded_bytes = 0
+        self._stalled: set[socket.socket] = set()
+        self._losing_answer = threading.Event()
         self._run(self._accept)
 
     def cut(self) -> None:
         """Ends all connections; new ones are still taken."""
         for connection in self._sockets:
             _hang_up(connection)
+
+    def stall(self) -> None:
+        """Forwards nothing more on all connections, and leaves them open; new ones work."""
+        self._stalled.update(self._sockets)
+
+    def lose_next_answer(self) -> None:
+        """Hangs up instead of forwarding what the daemon says next."""
+        self._losing_answer.set()
 
     def close(self) -> None:
         _hang_up(self._listener)
@@ -66,6 +76,11 @@ class Proxy:
                 data = source.recv(65536)
                 if not data:
                     return
+                if source in self._stalled:
+                    continue
+                if source is upstream and self._losing_answer.is_set():
+                    self._losing_answer.clear()
+                    return
                 (upstream if source is downstream else downstream).sendall(data)
                 self.forwarded_bytes += len(data)
 
@@ -76,8 +91,8 @@ def _hang_up(connection: socket.socket) -> None:
 
 
 @contextlib.contextmanager
-def proxy_to(port: int, tls: ssl.SSLContext | None = None) -> Iterator[Proxy]:
-    proxy = Proxy(port, tls)
+def proxy_to(target_port: int, tls: ssl.SSLContext | None = None, port: int = 0) -> Iterator[Proxy]:
+    proxy = Proxy(target_port, tls, port)
     try:
         yield proxy
     finally:

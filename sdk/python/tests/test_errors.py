@@ -80,6 +80,16 @@ def test_every_method_needs_the_token(daemon: Daemon, connect: Connect, tmp_path
         lambda: client.write_file("x", remote),
         lambda: client.upload_file(local, remote),
         lambda: client.download_file("/etc/passwd", tmp_path / "copy"),
+        lambda: client.start("true"),
+        lambda: client.start("true", backpressure=True),
+        lambda: client.attach("x"),
+        lambda: client.get_process("x"),
+        client.list_processes,
+        client.watch_processes,
+        lambda: client.update_process("x"),
+        lambda: client.send_signal("TERM", "x"),
+        lambda: client.stop_process("x"),
+        lambda: client.delete_process("x"),
     ):
         with pytest.raises(UnauthenticatedError):
             call()

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from daemon import REPOSITORY, Daemon
 
-EXAMPLE = REPOSITORY / "examples" / "ml_workflow.py"
+EXAMPLES = REPOSITORY / "examples"
 
 
-def run_example(daemon: Daemon, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_example(daemon: Daemon, *arguments: str, name: str = "ml_workflow.py") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(EXAMPLE), "--port", str(daemon.port), *arguments],
+        [sys.executable, str(EXAMPLES / name), "--port", str(daemon.port), *arguments],
         env={**os.environ, "PICOD_ACCESS_TOKEN": daemon.access_token},
         capture_output=True,
         text=True,
@@ -47,3 +47,11 @@ def test_leaves_a_directory_alone_that_it_did_not_make(daemon: Daemon, workdir: 
     assert completed.returncode == 1
     assert "File exists" in completed.stderr
     assert workdir.is_dir()
+
+
+def test_a_server_runs_is_used_and_is_stopped(daemon: Daemon) -> None:
+    completed = run_example(daemon, name="dev_server.py")
+    assert completed.returncode == 0, completed.stderr
+    assert "Hello from the sandbox\n" in completed.stdout
+    assert "GET / HTTP/1.1" in completed.stdout
+    assert "CANCELLED" in completed.stdout

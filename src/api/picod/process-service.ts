@@ -1,97 +1,166 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { callKey } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
-import { type ExecuteRequest, Outcome_Reason, type ProcessService } from "../../gen/picod/v1/process_pb.js";
-import { type ExecuteOptions, type ExecuteResult, execute } from "../../process/execute.js";
-import type { CollectedOutput } from "../../process/output-collector.js";
+import {
+  type AttachRequest,
+  type ExecuteRequest,
+  Process_State,
+  type ProcessSelector,
+  type ProcessService,
+  type StartRequest,
+  type StreamInputRequest,
+} from "../../gen/picod/v1/process_pb.js";
+import { signalNumber } from "../../os/spawn.js";
+import { execute } from "../../process/execute.js";
+import { follow } from "../../process/follow.js";
+import type { ProcessRecord } from "../../process/process-record.js";
+import { findMembers, ProcessSnapshot } from "../../process/process-tree.js";
+import { start } from "../../process/start.js";
+import { stop } from "../../process/stop.js";
+import { streamInput } from "../../process/stream-input.js";
+import { watch } from "../../process/watch.js";
+import type { Readiness } from "../../readiness.js";
 import type { Sandbox } from "../../sandbox.js";
-
-const MAX_OUTPUT_BYTES = 64n * 1024n * 1024n;
-const VALID_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+import { toExecuteOptions, toExecuteResponse } from "./execute-messages.js";
+import { STATE_MESSAGES, toEvent, toProcess, toSelector, toSize } from "./process-messages.js";
+import { assertValidNames, toFollowOptions, toGraceMs, toKeepaliveMs, toStartOptions } from "./start-messages.js";
 
 /** picod.v1.ProcessService: translates and delegates. */
-export function createProcessService(sandbox: Sandbox): ServiceImpl<typeof ProcessService> {
-  const { processes, users, defaults, executions } = sandbox;
+export function createProcessService(sandbox: Sandbox, readiness: Readiness): ServiceImpl<typeof ProcessService> {
+  const { processes, registry, users, defaults, executions, maxInputBytes } = sandbox;
+
+  /** The process that a request is about, noted for the log. */
+  function select(selector: ProcessSelector | undefined, context: HandlerContext): ProcessRecord {
+    const record = registry.find(toSelector(selector));
+    context.values.get(callKey).processId = record.id;
+    return record;
+  }
+
+  async function* followed(record: ProcessRecord, request: StartRequest | AttachRequest, context: HandlerContext) {
+    using ending = readiness.whileReady(context.signal);
+    for await (const event of follow(record, toFollowOptions(request), ending.signal)) yield { event: toEvent(event, record) };
+  }
+
   return {
-    async execute(request: ExecuteRequest, context: HandlerContext) {
+    async execute(request: ExecuteRequest, context) {
       const options = toExecuteOptions(request, context.requestHeader.get("traceparent") ?? undefined);
+      if (registry.has(options.id)) {
+        throw new PicodError("PROCESS_ID_CONFLICT", `id ${options.id} belongs to a started process`, { id: options.id });
+      }
       const run = (abortSignal?: AbortSignal) => execute(processes, users, defaults, options, abortSignal);
       const result = await (options.id === "" ? run(context.signal) : executions.once(options, context.signal, () => run()));
       context.values.get(callKey).processId = result.processId;
       return toExecuteResponse(result);
     },
-  };
-}
 
-function toExecuteOptions(request: ExecuteRequest, traceparent: string | undefined): ExecuteOptions {
-  const { command, argv, timeout, maxOutputBytes, id, env } = request;
-  if ((command === "") === (argv.length === 0)) {
-    throw new PicodError("INVALID_ARGUMENT", "invalid command: give either command or argv");
-  }
-  if (timeout !== undefined && !(timeout >= 0 && timeout < Number.POSITIVE_INFINITY)) {
-    throw new PicodError("INVALID_ARGUMENT", `invalid timeout: ${timeout}: it is in seconds, and 0 is no limit`);
-  }
-  if (maxOutputBytes !== undefined && maxOutputBytes > MAX_OUTPUT_BYTES) {
-    throw new PicodError("INVALID_ARGUMENT", `invalid max_output_bytes: ${maxOutputBytes}: the limit is ${MAX_OUTPUT_BYTES}`);
-  }
-  if (id !== "" && !VALID_ID.test(id)) {
-    throw new PicodError("INVALID_ARGUMENT", "invalid id: expected 1 to 128 of the characters A-Z a-z 0-9 . _ : -");
-  }
-  const badName = Object.entries(env).find(([name, value]) => name === "" || /[=\0]/.test(name) || value.includes("\0"))?.[0];
-  if (badName !== undefined) {
-    throw new PicodError(
-      "INVALID_ARGUMENT",
-      `invalid env: ${JSON.stringify(badName)}: a name is not empty and has no "=", and nothing has a NUL byte`,
-    );
-  }
-  return {
-    command: argv.length > 0 ? { argv } : { line: command },
-    cwd: request.cwd,
-    env,
-    user: request.user,
-    stdin: request.stdin,
-    timeoutMs: timeout === undefined ? undefined : timeout * 1000,
-    maxOutputBytes: maxOutputBytes === undefined ? undefined : Number(maxOutputBytes),
-    limits: request.limits ?? {},
-    id,
-    traceparent,
-  };
-}
-
-const REASON_OF_END: Readonly<Record<ExecuteResult["end"]["reason"], Outcome_Reason>> = {
-  exited: Outcome_Reason.EXITED,
-  signaled: Outcome_Reason.SIGNALED,
-  "timed-out": Outcome_Reason.TIMED_OUT,
-  cancelled: Outcome_Reason.CANCELLED,
-  "spawn-failed": Outcome_Reason.SPAWN_FAILED,
-};
-
-function toExecuteResponse(result: ExecuteResult) {
-  const { stdout, stderr, end } = result;
-  const { exitCode, forced, survivingProcesses, message } = end;
-  return {
-    stdout: stdout.text,
-    stderr: stderr.text,
-    exitCode,
-    outcome: { reason: REASON_OF_END[end.reason], exitCode, signal: end.signal ?? "", forced, survivingProcesses, message },
-    stdoutSummary: toSummary(stdout),
-    stderrSummary: toSummary(stderr),
-    duration: toDuration(end.durationMs),
-    usage: {
-      userTime: toDuration(end.usage.userTimeMs),
-      systemTime: toDuration(end.usage.systemTimeMs),
-      maxRssBytes: BigInt(end.usage.maxRssBytes),
+    async *start(request, context) {
+      const options = toStartOptions(request, context.requestHeader.get("traceparent") ?? undefined);
+      const record = start(processes, registry, users, defaults, options);
+      context.values.get(callKey).processId = record.id;
+      yield* followed(record, request, context);
     },
-    processId: result.processId,
+
+    async *attach(request, context) {
+      yield* followed(select(request.process, context), request, context);
+    },
+
+    getProcess(request, context) {
+      const record = select(request.process, context);
+      const live = record.process === undefined ? [] : findMembers(record.process, record.process.leaderIsReaped());
+      return { process: toProcess(record, live.length) };
+    },
+
+    listProcesses({ tag, state }) {
+      const snapshot = new ProcessSnapshot();
+      const wanted = (record: ProcessRecord) =>
+        (tag === "" || record.tag === tag) && (state === Process_State.UNSPECIFIED || STATE_MESSAGES[record.state] === state);
+      const described = registry
+        .list()
+        .filter(wanted)
+        .map((record) => {
+          const live = record.process === undefined ? [] : findMembers(record.process, record.process.leaderIsReaped(), snapshot);
+          return toProcess(record, live.length);
+        });
+      return { processes: described };
+    },
+
+    async *watchProcesses(request, context) {
+      using ending = readiness.whileReady(context.signal);
+      for await (const event of watch(registry, toKeepaliveMs(request.keepaliveInterval), ending.signal)) {
+        if (event.kind === "keepalive") yield { event: { case: "keepalive", value: {} } };
+        else if (event.kind === "deleted") yield { event: { case: "deletedId", value: event.record.id } };
+        else yield { event: { case: event.kind, value: toProcess(event.record) } };
+      }
+    },
+
+    sendInput(request, context) {
+      const record = select(request.process, context);
+      return { inputBytes: BigInt(record.sendInput(request.data, request.offset, maxInputBytes)) };
+    },
+
+    async streamInput(requests: AsyncIterable<StreamInputRequest>, context) {
+      const iterator = requests[Symbol.asyncIterator]();
+      const first = (await iterator.next()).value as StreamInputRequest | undefined;
+      if (first?.request.case !== "target") throw new PicodError("INVALID_ARGUMENT", "invalid stream: expected target first");
+      const { process, offset, close } = first.request.value;
+      const record = select(process, context);
+      using ending = readiness.whileReady(context.signal);
+      const inputBytes = await streamInput(record, pieces(iterator), offset, ending.signal);
+      if (close) record.closeInput();
+      return { inputBytes: BigInt(inputBytes) };
+    },
+
+    closeInput(request, context) {
+      select(request.process, context).closeInput();
+      return {};
+    },
+
+    resizePty(request, context) {
+      const record = select(request.process, context);
+      if (request.size === undefined) throw new PicodError("INVALID_ARGUMENT", "invalid terminal size: it is missing");
+      record.resize(toSize(request.size));
+      return {};
+    },
+
+    sendSignal(request, context) {
+      const record = select(request.process, context);
+      const number = signalNumber(request.signal);
+      if (number === undefined) throw new PicodError("INVALID_ARGUMENT", `unknown signal: ${JSON.stringify(request.signal)}`);
+      record.signal(number, request.leaderOnly);
+      return {};
+    },
+
+    updateProcess(request, context) {
+      const record = select(request.process, context);
+      assertValidNames(request.tag, request.label);
+      registry.update(record, request.tag, request.label);
+      return { process: toProcess(record) };
+    },
+
+    async stopProcess(request, context) {
+      const graceMs = toGraceMs(request.grace, defaults.killGraceMs);
+      const selector = toSelector(request.process);
+      const execution = "id" in selector && !registry.has(selector.id) ? processes.find(selector.id) : undefined;
+      if (execution !== undefined) return stop(execution, graceMs);
+      const record = select(request.process, context);
+      const { forced, survivingProcesses } = await stop(record.process, graceMs);
+      return { process: toProcess(record, survivingProcesses), forced, survivingProcesses };
+    },
+
+    async deleteProcess(request, context) {
+      const record = select(request.process, context);
+      if (request.stop) await stop(record.process, defaults.killGraceMs);
+      registry.delete(record);
+      return {};
+    },
   };
 }
 
-function toSummary(output: CollectedOutput) {
-  const { omittedLines, totalBytes, omittedBytes, utf8Replaced } = output;
-  return { totalBytes: BigInt(totalBytes), omittedBytes: BigInt(omittedBytes), omittedLines: BigInt(omittedLines), utf8Replaced };
-}
-
-function toDuration(milliseconds: number) {
-  const seconds = Math.floor(milliseconds / 1000);
-  return { seconds: BigInt(seconds), nanos: Math.floor((milliseconds - seconds * 1000) * 1e6) };
+async function* pieces(requests: AsyncIterator<StreamInputRequest>): AsyncGenerator<Uint8Array> {
+  for (let next = await requests.next(); !next.done; next = await requests.next()) {
+    const { request } = next.value;
+    if (request.case !== "data")
+      throw new PicodError("INVALID_ARGUMENT", `invalid stream: expected data, got ${request.case ?? "nothing"}`);
+    yield request.value;
+  }
 }

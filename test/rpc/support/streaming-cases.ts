@@ -1,11 +1,19 @@
 import { truncateSync, writeFileSync } from "node:fs";
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { Code, createClient } from "@connectrpc/connect";
 import { Health, HealthCheckResponse_ServingStatus } from "../../../src/gen/grpc/health/v1/health_pb.js";
 import { ServerReflection, type ServerReflectionRequestSchema } from "../../../src/gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../src/gen/grpc/reflection/v1alpha/reflection_pb.js";
 import type { WriteFileRequestSchema } from "../../../src/gen/picod/v1/filesystem_pb.js";
+import {
+  Outcome_Reason,
+  type ProcessEvent,
+  type StreamInputRequestSchema,
+  WatchProcessesRequestSchema,
+} from "../../../src/gen/picod/v1/process_pb.js";
 import { type Clients, PROTOCOLS, type Protocol } from "../../helpers/clients.js";
+import { eventually } from "../../helpers/eventually.js";
 
 /** A call in progress: `first` is its first sign of life, `rest` its end. */
 export interface Running {
@@ -28,6 +36,7 @@ export interface StreamingRpc {
 const OVER_PUBLIC_LIMIT = "x".repeat(65 * 1024);
 const BOTH_WAYS = PROTOCOLS.filter((protocol) => !protocol.endsWith("HTTP/1.1"));
 
+type InputRequest = MessageInitShape<typeof StreamInputRequestSchema>;
 type WriteRequest = MessageInitShape<typeof WriteFileRequestSchema>;
 type ReflectionRequest = MessageInitShape<typeof ServerReflectionRequestSchema>;
 
@@ -118,6 +127,123 @@ const WRITE_FILE: StreamingRpc = {
   },
 };
 
+/** Says what it is about to say and then nothing: its follower has to wait. */
+const TALKS_ONCE = { command: "echo once; exec sleep 1000" };
+
+const bySelector = (id: string) => ({ process: { selector: { case: "id" as const, value: id } } });
+
+async function assertFollowed(messages: AsyncIterable<{ event?: ProcessEvent | undefined }>, text: string): Promise<void> {
+  const kinds: string[] = [];
+  let output = "";
+  for await (const { event } of messages) {
+    kinds.push(event?.event.case ?? "");
+    if (event?.event.case === "output") output += Buffer.from(event.event.value.output.value ?? []).toString();
+    if (event?.event.case === "ended" && event.event.value.outcome?.reason !== Outcome_Reason.EXITED) throw new Error("no exit");
+  }
+  if (kinds[0] !== "started" || kinds.at(-1) !== "ended" || output !== text) throw new Error(`${kinds}: ${output}`);
+}
+
+/** Starts a process and leaves it running. Returns its id. */
+async function startedProcess(clients: Clients, request: { command: string; stdin?: boolean }): Promise<string> {
+  for await (const { event } of clients.process.start(request)) {
+    if (event?.event.case === "started") return event.event.value.process?.id ?? "";
+  }
+  throw new Error("it has not started");
+}
+
+const START: StreamingRpc = {
+  procedure: "/picod.v1.ProcessService/Start",
+  protocols: PROTOCOLS,
+  succeed: ({ process }) => assertFollowed(process.start({ command: "echo done" }), "done\n"),
+  failFirst: { code: Code.InvalidArgument, run: ({ process }) => drain(process.start({})) },
+  failLater: { code: Code.DeadlineExceeded, run: ({ process }) => drain(process.start(TALKS_ONCE, { timeoutMs: 300 })) },
+  start: ({ process }, _directory, signal) => follow(process.start(TALKS_ONCE, { signal })),
+};
+
+const ATTACH: StreamingRpc = {
+  procedure: "/picod.v1.ProcessService/Attach",
+  protocols: PROTOCOLS,
+  async succeed(clients) {
+    const id = await startedProcess(clients, { command: "echo done" });
+    await assertFollowed(clients.process.attach(bySelector(id)), "done\n");
+  },
+  failFirst: { code: Code.NotFound, run: ({ process }) => drain(process.attach(bySelector("none"))) },
+  failLater: {
+    code: Code.DeadlineExceeded,
+    async run(clients) {
+      const id = await startedProcess(clients, TALKS_ONCE);
+      await drain(clients.process.attach(bySelector(id), { timeoutMs: 300 }));
+    },
+  },
+  start(clients, _directory, signal) {
+    const first = startedProcess(clients, TALKS_ONCE);
+    async function* attach() {
+      yield* clients.process.attach(bySelector(await first), { signal });
+    }
+    return follow(attach());
+  },
+};
+
+/** With a field that the daemon does not know: this request has none that could be wrong. */
+function overMessageLimit() {
+  const request = create(WatchProcessesRequestSchema);
+  request.$unknown = [
+    { no: 1000, wireType: WireType.LengthDelimited, data: new BinaryWriter().bytes(Buffer.alloc(5_000_000)).finish() },
+  ];
+  return request;
+}
+
+const WATCH_PROCESSES: StreamingRpc = {
+  procedure: "/picod.v1.ProcessService/WatchProcesses",
+  protocols: PROTOCOLS,
+  async succeed({ process }) {
+    for await (const { event } of process.watchProcesses({})) {
+      if (event.case === "keepalive") return;
+      throw new Error(`event ${event.case}`);
+    }
+  },
+  failFirst: {
+    code: Code.ResourceExhausted,
+    run: ({ process }) => drain(process.watchProcesses(overMessageLimit())),
+  },
+  failLater: { code: Code.DeadlineExceeded, run: ({ process }) => drain(process.watchProcesses({}, { timeoutMs: 300 })) },
+  start: ({ process }, _directory, signal) => follow(process.watchProcesses({}, { signal })),
+};
+
+const target = (id: string): InputRequest => ({ request: { case: "target", value: { ...bySelector(id), close: true } } });
+const data = (text: string): InputRequest => ({ request: { case: "data", value: Buffer.from(text) } });
+const SLEEPS = { command: "exec sleep 1000", stdin: true };
+
+const STREAM_INPUT: StreamingRpc = {
+  procedure: "/picod.v1.ProcessService/StreamInput",
+  protocols: PROTOCOLS,
+  async succeed(clients) {
+    const id = await startedProcess(clients, { command: "cat", stdin: true });
+    const { inputBytes } = await clients.process.streamInput(sequence(target(id), data("typed "), data("text")));
+    if (inputBytes !== 10n) throw new Error(`${inputBytes} bytes`);
+    await assertFollowed(clients.process.attach(bySelector(id)), "typed text");
+  },
+  failFirst: { code: Code.InvalidArgument, run: ({ process }) => process.streamInput(sequence(data("text"))) },
+  failLater: {
+    code: Code.InvalidArgument,
+    async run(clients) {
+      const id = await startedProcess(clients, SLEEPS);
+      await clients.process.streamInput(sequence(target(id), data("text"), target(id)));
+    },
+  },
+  start(clients, _directory, signal) {
+    const started = startedProcess(clients, SLEEPS);
+    const rest = started.then((id) => clients.process.streamInput(sequenceAndSilence(target(id), data("text")), { signal }));
+    const first = started.then((id) =>
+      eventually("input has arrived", async () => {
+        const { process } = await clients.process.getProcess(bySelector(id));
+        return process?.inputBytes === 4n;
+      }),
+    );
+    return { first, rest };
+  },
+};
+
 const WATCH: StreamingRpc = {
   procedure: "/grpc.health.v1.Health/Watch",
   protocols: PROTOCOLS,
@@ -169,6 +295,10 @@ function reflection(service: typeof ServerReflection): StreamingRpc {
 export const STREAMING_RPCS: readonly StreamingRpc[] = [
   READ_FILE,
   WRITE_FILE,
+  START,
+  ATTACH,
+  WATCH_PROCESSES,
+  STREAM_INPUT,
   WATCH,
   reflection(ServerReflection),
   // The same messages under another name.

@@ -2,6 +2,7 @@
 
 from ._version import __version__
 from .aio import AsyncPicoDClient
+from .aio_process import AsyncProcess, AsyncProcessWatch
 from .client import PicoDClient
 from .connection import DEFAULT_PORT, TlsOptions
 from .errors import (
@@ -26,6 +27,17 @@ from .errors import (
     UnavailableError,
     UnimplementedError,
 )
+from .output import ProcessOutput
+from .process import Process, ProcessWatch
+from .processes import (
+    OutputOffsets,
+    ProcessEvent,
+    ProcessEventKind,
+    ProcessInfo,
+    ProcessResult,
+    ProcessState,
+    StopResult,
+)
 from .results import (
     EntryInfo,
     ExecuteResult,
@@ -43,6 +55,8 @@ __all__ = [
     "AbortedError",
     "AlreadyExistsError",
     "AsyncPicoDClient",
+    "AsyncProcess",
+    "AsyncProcessWatch",
     "CancelledError",
     "CommandError",
     "CommandTimeoutError",
@@ -59,15 +73,25 @@ __all__ = [
     "OutOfRangeError",
     "Outcome",
     "OutcomeReason",
+    "OutputOffsets",
     "OutputSummary",
     "OutputTruncatedError",
     "PermissionDeniedError",
     "PicoDClient",
     "PicoDError",
+    "Process",
+    "ProcessEvent",
+    "ProcessEventKind",
+    "ProcessInfo",
+    "ProcessOutput",
+    "ProcessResult",
+    "ProcessState",
+    "ProcessWatch",
     "ResourceExhaustedError",
     "ResourceLimits",
     "ResourceUsage",
     "RetryPolicy",
+    "StopResult",
     "TlsOptions",
     "UnauthenticatedError",
     "UnavailableError",

@@ -5,23 +5,40 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import weakref
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
 import grpc
 
+from .aio_process import AsyncProcess, AsyncProcessWatch
+from .aio_streams import AsyncFollower, AsyncStream
 from .code import resolve_program
 from .commands import stdout_of
 from .connection import DEFAULT_PORT, ChannelArguments, TlsOptions, open_channel, resolve_connection
 from .download import Content, Download
-from .errors import CommandError, PicoDError, UnavailableError, rpc_errors
+from .errors import CommandError, DeadlineExceededError, PicoDError, UnavailableError, rpc_errors
+from .processes import OutputOffsets, ProcessInfo, ProcessState, StopResult, process_info, stop_result
 from .progress import Progress
-from .requests import execute_deadline_seconds, execute_request, read_file_request, stat_request
+from .requests import (
+    END_SECONDS,
+    attach_request,
+    duration,
+    execute_deadline_seconds,
+    execute_request,
+    list_request,
+    new_process_id,
+    read_file_request,
+    selector,
+    signal_name,
+    start_request,
+    stat_request,
+)
 from .results import EntryInfo, ExecuteResult, ResourceLimits, entry_info, execute_result
-from .retry import NEVER_RETRY, RetryPolicy
+from .retry import NEVER_RETRY, RetryPolicy, checked_keepalive, silence_seconds
 from .upload import Upload, upload_of_content, upload_of_file
-from .v1 import filesystem_pb2, filesystem_pb2_grpc, process_pb2_grpc
+from .v1 import filesystem_pb2, filesystem_pb2_grpc, process_pb2, process_pb2_grpc
 
 _T = TypeVar("_T")
 
@@ -53,20 +70,22 @@ class AsyncPicoDClient:
         transfer_timeout: float | None = None,
         execute_slack: float = 10.0,
         retry: RetryPolicy | None = RetryPolicy(),  # noqa: B008 (immutable)
+        repeat_commands: bool = False,
+        keepalive_interval: float = 10.0,
         channel_arguments: ChannelArguments = (),
     ) -> None:
         asyncio.get_running_loop()
-        connection = resolve_connection(host, port, access_token, tls, channel_arguments)
+        self._connection = connection = resolve_connection(host, port, access_token, tls, channel_arguments)
         self._metadata = connection.metadata
         self._request_timeout = request_timeout
         self._transfer_timeout = transfer_timeout
         self._execute_slack = execute_slack
         self._retry = retry or NEVER_RETRY
-        self._channel = (
-            grpc.aio.secure_channel(connection.target, connection.credentials, connection.arguments)
-            if connection.credentials
-            else grpc.aio.insecure_channel(connection.target, connection.arguments)
-        )
+        self._repeat_commands = repeat_commands
+        self._ids_to_end: set[str] = set()
+        self._keepalive_interval = checked_keepalive(keepalive_interval)
+        self._own_channels: weakref.WeakSet[grpc.aio.Channel] = weakref.WeakSet()
+        self._channel = self._open_channel()
         # Uploads go through gRPC's threads: when the daemon refuses one early, grpc.aio may replace the daemon's status by an
         # INTERNAL of its own (`Call._write` sets it after a failed write). No connection is made before the first upload.
         self._upload_channel = open_channel(connection)
@@ -75,9 +94,10 @@ class AsyncPicoDClient:
         self._processes = process_pb2_grpc.ProcessServiceStub(self._channel)
 
     async def close(self) -> None:
-        """Closes the connection; calls in flight are cancelled, their commands are killed."""
+        """Closes the connection; calls in flight are cancelled, their commands are killed. Processes of `start` run on."""
+        await asyncio.gather(*(self._end(process_id) for process_id in self._ids_to_end))
         self._upload_channel.close()
-        await self._channel.close()
+        await asyncio.gather(*(channel.close() for channel in (self._channel, *self._own_channels)))
 
     async def __aenter__(self) -> AsyncPicoDClient:
         return self
@@ -112,10 +132,20 @@ class AsyncPicoDClient:
             user=user,
             stdin=stdin,
             max_output_bytes=max_output_bytes,
-            id=id,
+            id=id or (new_process_id() if self._repeat_commands else ""),
             limits=limits,
         )
-        return execute_result(await self._unary(self._processes.Execute, request, deadline))
+
+        async def attempt() -> ExecuteResult:
+            return execute_result(await self._unary(self._processes.Execute, request, deadline))
+
+        if not request.id:
+            return await attempt()
+        if id:
+            return await self._repeated(attempt)
+        # With an id the daemon lets the command run on when the call ends, so it must be told.
+        async with self._ending(request.id):
+            return await self._repeated(attempt)
 
     async def execute_command(
         self,
@@ -181,6 +211,127 @@ class AsyncPicoDClient:
                 if not program.interpreter_missing(result):
                     break
         return program.output_of(result)
+
+    async def start(
+        self,
+        command: str = "",
+        *,
+        argv: Sequence[str] = (),
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        user: str = "",
+        pty: tuple[int, int] | None = None,
+        stdin: bool = False,
+        timeout: float = 0,
+        limits: ResourceLimits | None = None,
+        id: str = "",  # noqa: A002 (the field's name)
+        tag: str = "",
+        label: str = "",
+        backpressure: bool = False,
+        login: bool = False,
+        session_id: str = "",
+    ) -> AsyncProcess:
+        """As `PicoDClient.start`."""
+        request = start_request(
+            command,
+            argv=argv,
+            cwd=cwd,
+            env=env,
+            user=user,
+            pty=pty,
+            stdin=stdin,
+            timeout=timeout,
+            limits=limits,
+            id=id,
+            tag=tag,
+            label=label,
+            backpressure=backpressure,
+            login=login,
+            session_id=session_id,
+            keepalive_interval=self._keepalive_interval,
+        )
+        stream, info = await self._repeated(lambda: self._begin("Start", request))
+        return await self._process_of(stream, info, OutputOffsets(), backpressure=backpressure, stop_on_exit=True)
+
+    async def attach(
+        self,
+        id: str = "",  # noqa: A002 (the field's name)
+        *,
+        tag: str = "",
+        from_offsets: OutputOffsets | None = None,
+        from_end: bool = False,
+        backpressure: bool = False,
+    ) -> AsyncProcess:
+        """As `PicoDClient.attach`."""
+        if from_offsets and from_end:
+            raise ValueError("give either from_offsets or from_end")
+        info = await self.get_process(id, tag=tag)
+        offsets = info.written if from_end else from_offsets or OutputOffsets()
+        stream = None
+        if backpressure:
+            request = attach_request(info.id, offsets, backpressure=True, keepalive_interval=self._keepalive_interval)
+            stream, info = await self._repeated(lambda: self._begin("Attach", request))
+        return await self._process_of(stream, info, offsets, backpressure=backpressure, stop_on_exit=False)
+
+    async def get_process(self, id: str = "", *, tag: str = "") -> ProcessInfo:  # noqa: A002 (the field's name)
+        """As `PicoDClient.get_process`."""
+        request = process_pb2.GetProcessRequest(process=selector(id, tag))
+        return process_info((await self._repeated(lambda: self._process_call("GetProcess", request))).process)
+
+    async def list_processes(self, tag: str = "", state: ProcessState | None = None) -> list[ProcessInfo]:
+        """As `PicoDClient.list_processes`."""
+        request = list_request(tag, state)
+        response = await self._repeated(lambda: self._process_call("ListProcesses", request))
+        return [process_info(process) for process in response.processes]
+
+    async def watch_processes(self) -> AsyncProcessWatch:
+        """As `PicoDClient.watch_processes`."""
+        return await AsyncProcessWatch._open(self)
+
+    async def update_process(
+        self,
+        id: str = "",  # noqa: A002 (the field's name)
+        *,
+        tag: str = "",
+        new_tag: str | None = None,
+        new_label: str | None = None,
+    ) -> ProcessInfo:
+        """As `PicoDClient.update_process`."""
+        request = process_pb2.UpdateProcessRequest(process=selector(id, tag), tag=new_tag, label=new_label)
+        return process_info((await self._repeated(lambda: self._process_call("UpdateProcess", request))).process)
+
+    async def send_signal(
+        self,
+        signal: str | int,
+        id: str = "",  # noqa: A002 (the field's name)
+        *,
+        tag: str = "",
+        leader_only: bool = False,
+    ) -> None:
+        """As `PicoDClient.send_signal`."""
+        request = process_pb2.SendSignalRequest(process=selector(id, tag), signal=signal_name(signal), leader_only=leader_only)
+        await self._process_call("SendSignal", request)
+
+    async def stop_process(
+        self,
+        id: str = "",  # noqa: A002 (the field's name)
+        *,
+        tag: str = "",
+        grace: float | None = None,
+    ) -> StopResult:
+        """As `PicoDClient.stop_process`."""
+        request = process_pb2.StopProcessRequest(process=selector(id, tag), grace=None if grace is None else duration(grace))
+        return stop_result(await self._repeated(lambda: self._process_call("StopProcess", request, grace or 0)))
+
+    async def delete_process(
+        self,
+        id: str = "",  # noqa: A002 (the field's name)
+        *,
+        tag: str = "",
+        stop: bool = False,
+    ) -> None:
+        """As `PicoDClient.delete_process`."""
+        await self._process_call("DeleteProcess", process_pb2.DeleteProcessRequest(process=selector(id, tag), stop=stop))
 
     async def stat(self, path: str, *, user: str = "", follow_symlinks: bool = False) -> EntryInfo:
         """As `PicoDClient.stat`."""
@@ -252,9 +403,96 @@ class AsyncPicoDClient:
 
             await self._repeated(attempt)
 
+    @contextlib.asynccontextmanager
+    async def _ending(self, process_id: str) -> AsyncIterator[None]:
+        """Ends the command when its answer is not waited for any longer."""
+        self._ids_to_end.add(process_id)
+        try:
+            yield
+        except BaseException:
+            await self._end(process_id)
+            raise
+        finally:
+            self._ids_to_end.discard(process_id)
+
+    async def _end(self, process_id: str) -> None:
+        request = process_pb2.StopProcessRequest(process=selector(process_id, ""))
+        # It is being ended also when nobody waits until it is. UsageError: the client is closed.
+        with contextlib.suppress(PicoDError, grpc.aio.UsageError):
+            await self._unary(self._processes.StopProcess, request, END_SECONDS)
+
+    async def _begin(self, method: str, request: object) -> tuple[AsyncStream[Any], ProcessInfo]:
+        """Opens a stream and receives its first message, `started`."""
+        stream: AsyncStream[Any] = self._open_stream(method, request, None, False)
+        try:
+            return stream, process_info((await stream.receive(self._request_timeout)).event.started.process)
+        except UnavailableError:
+            await stream.close()
+            if stream.silent:
+                raise DeadlineExceededError(f"no answer within {self._request_timeout} s") from None
+            raise
+        except BaseException:
+            await stream.close()
+            raise
+
+    async def _process_of(
+        self,
+        stream: AsyncStream[Any] | None,
+        info: ProcessInfo,
+        offsets: OutputOffsets,
+        *,
+        backpressure: bool,
+        stop_on_exit: bool,
+    ) -> AsyncProcess:
+        # Only what holds the process back stays open: iterating opens it again, and open streams are limited.
+        if stream is not None and not backpressure:
+            await stream.close()
+            stream = None
+        return AsyncProcess(self, info, offsets, backpressure=backpressure, stop_on_exit=stop_on_exit, stream=stream)
+
+    def _follow(
+        self,
+        request: Callable[[], object],
+        deadline: float | None = None,
+        *,
+        method: str = "Attach",
+        stream: AsyncStream[Any] | None = None,
+    ) -> AsyncFollower[Any]:
+        """Follows a stream that `request` opens each time where its reader is."""
+        return AsyncFollower(
+            lambda own_connection, timeout: self._open_stream(method, request(), timeout, own_connection),
+            silence_seconds(self._keepalive_interval),
+            self._retry,
+            deadline,
+            stream,
+        )
+
+    def _follow_events(self) -> AsyncFollower[process_pb2.WatchProcessesResponse]:
+        request = process_pb2.WatchProcessesRequest(keepalive_interval=duration(self._keepalive_interval))
+        return self._follow(lambda: request, method="WatchProcesses")
+
+    def _open_stream(self, method: str, request: object, timeout: float | None, own_connection: bool) -> AsyncStream[Any]:
+        channel = self._open_channel() if own_connection else None
+        if channel:
+            self._own_channels.add(channel)
+        stub = process_pb2_grpc.ProcessServiceStub(channel) if channel else self._processes
+        with rpc_errors():
+            call = getattr(stub, method)(request, timeout=timeout, metadata=self._metadata)
+        return AsyncStream(call, channel)
+
+    async def _process_call(self, method: str, request: object, extra_seconds: float = 0) -> Any:  # noqa: ANN401 (untyped stubs)
+        timeout = None if self._request_timeout is None else self._request_timeout + extra_seconds
+        return await self._unary(getattr(self._processes, method), request, timeout)
+
     async def _unary(self, method: Any, request: object, timeout: float | None) -> Any:  # noqa: ANN401 (untyped stubs)
         with rpc_errors():
             return await method(request, timeout=timeout, metadata=self._metadata)
+
+    def _open_channel(self) -> grpc.aio.Channel:
+        target, credentials, arguments = self._connection.target, self._connection.credentials, self._connection.arguments
+        if credentials:
+            return grpc.aio.secure_channel(target, credentials, arguments)
+        return grpc.aio.insecure_channel(target, arguments)
 
     @contextlib.contextmanager
     def _reading(self, request: filesystem_pb2.ReadFileRequest) -> Iterator[AsyncIterable[filesystem_pb2.ReadFileResponse]]:

@@ -5,21 +5,40 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
+
+import grpc
 
 from .code import resolve_program
 from .commands import stdout_of
 from .connection import DEFAULT_PORT, ChannelArguments, TlsOptions, open_channel, resolve_connection
 from .download import Content, Download
-from .errors import CommandError, PicoDError, UnavailableError, rpc_errors
+from .errors import CommandError, DeadlineExceededError, PicoDError, UnavailableError, rpc_errors
+from .process import Process, ProcessWatch
+from .processes import OutputOffsets, ProcessInfo, ProcessState, StopResult, process_info, stop_result
 from .progress import Progress
-from .requests import execute_deadline_seconds, execute_request, read_file_request, stat_request
+from .requests import (
+    END_SECONDS,
+    attach_request,
+    duration,
+    execute_deadline_seconds,
+    execute_request,
+    list_request,
+    new_process_id,
+    read_file_request,
+    selector,
+    signal_name,
+    start_request,
+    stat_request,
+)
 from .results import EntryInfo, ExecuteResult, ResourceLimits, entry_info, execute_result
-from .retry import NEVER_RETRY, RetryPolicy
+from .retry import NEVER_RETRY, RetryPolicy, checked_keepalive, silence_seconds
+from .streams import Follower, Stream, Watchdog
 from .upload import Upload, upload_of_content, upload_of_file
-from .v1 import filesystem_pb2, filesystem_pb2_grpc, process_pb2_grpc
+from .v1 import filesystem_pb2, filesystem_pb2_grpc, process_pb2, process_pb2_grpc
 
 _T = TypeVar("_T")
 
@@ -43,11 +62,17 @@ class PicoDClient:
         transfer_timeout: Seconds that one upload or download may take; None for no limit. A dead connection ends it anyway.
         execute_slack: Seconds by which the deadline of a call exceeds the timeout of its command, so that the daemon's own
             answer, with the output so far, comes first. More than the daemon's `--kill-grace`.
-        retry: When `stat`, `read_file` and `download_file` are repeated; None never does. Nothing else is ever repeated.
+        retry: How often what can be repeated safely is repeated while the daemon is unavailable; None never does. The methods
+            say which they are; uploads never are, commands only with an `id`.
+        repeat_commands: Repeat commands too, as if each had an `id`: a command whose answer was lost with its connection is run
+            once and its answer is fetched. Only when the daemon cannot have been restarted meanwhile: a new one knows no ids and
+            would run it again. A command that is not waited for any longer is still killed, unless the daemon cannot be reached.
+        keepalive_interval: Seconds after which the daemon sends a sign of life on a stream without output, 1 to 30. A
+            connection on which nothing arrives for 2.5 times as long is taken for dead and made again.
         channel_arguments: Further gRPC channel arguments; they win over those of this package.
 
     Raises:
-        ValueError: The port or the token is malformed, or only one half of a client certificate is given.
+        ValueError: The port, the token or the keepalive interval is malformed, or only one half of a client certificate is given.
         OSError: A certificate file cannot be read.
     """
 
@@ -62,21 +87,36 @@ class PicoDClient:
         transfer_timeout: float | None = None,
         execute_slack: float = 10.0,
         retry: RetryPolicy | None = RetryPolicy(),  # noqa: B008 (immutable)
+        repeat_commands: bool = False,
+        keepalive_interval: float = 10.0,
         channel_arguments: ChannelArguments = (),
     ) -> None:
-        connection = resolve_connection(host, port, access_token, tls, channel_arguments)
+        self._connection = connection = resolve_connection(host, port, access_token, tls, channel_arguments)
         self._metadata = connection.metadata
         self._request_timeout = request_timeout
         self._transfer_timeout = transfer_timeout
         self._execute_slack = execute_slack
         self._retry = retry or NEVER_RETRY
+        self._repeat_commands = repeat_commands
+        self._ids_to_end: set[str] = set()
+        self._keepalive_interval = checked_keepalive(keepalive_interval)
+        self._watchdog = Watchdog()
+        self._own_channels: weakref.WeakSet[grpc.Channel] = weakref.WeakSet()
         self._channel = open_channel(connection)
         self._files = filesystem_pb2_grpc.FilesystemServiceStub(self._channel)
         self._processes = process_pb2_grpc.ProcessServiceStub(self._channel)
 
     def close(self) -> None:
-        """Closes the connection; calls in flight end with `CancelledError`, their commands are killed."""
+        """Closes the connection; calls in flight end with `CancelledError`, their commands are killed.
+
+        Processes made by `start` run on. With `repeat_commands` a command in flight may also end with the outcome CANCELLED.
+        """
+        with contextlib.suppress(ValueError):  # It is closed.
+            for call in [self._ending_call(process_id) for process_id in list(self._ids_to_end)]:
+                call.exception()
         self._channel.close()
+        for channel in list(self._own_channels):
+            channel.close()
 
     def __enter__(self) -> PicoDClient:
         return self
@@ -100,7 +140,10 @@ class PicoDClient:
     ) -> ExecuteResult:
         """Runs one command to its end. A command that fails is a result, not an exception.
 
-        Interrupting the call kills the command, unless it has an `id`. A call whose answer was lost is not repeated.
+        Interrupting the call kills the command, and a call whose answer was lost is not repeated, because the command may have
+        run (but see `repeat_commands`). With an `id` it is repeated as `retry` says, the command runs once, and it runs on when
+        the call is interrupted, until `stop_process` or its `timeout` ends it. A daemon that was restarted in between knows no
+        ids and runs it again.
 
         Args:
             command: Handed to the user's shell with -c. Exactly one of `command` and `argv` is required.
@@ -112,8 +155,8 @@ class PicoDClient:
             stdin: Written to standard input, text as UTF-8; at most about 4 MiB.
             max_output_bytes: Bytes kept per stream: beyond it the first and the last half. Default: the daemon's (2 MiB); at
                 most 64 MiB.
-            id: Idempotency key: the same request with the same id gives the one result of the one run, as long as that
-                daemon lives and for 10 minutes after the end.
+            id: Idempotency key, 1 to 128 of the characters A-Z a-z 0-9 . _ : -. The same request with the same id gives the
+                one result of the one run, as long as that daemon lives and for 10 minutes after the end.
             limits: Resource limits of the process.
 
         Raises:
@@ -135,10 +178,20 @@ class PicoDClient:
             user=user,
             stdin=stdin,
             max_output_bytes=max_output_bytes,
-            id=id,
+            id=id or (new_process_id() if self._repeat_commands else ""),
             limits=limits,
         )
-        return execute_result(self._unary(self._processes.Execute, request, deadline))
+
+        def attempt() -> ExecuteResult:
+            return execute_result(self._unary(self._processes.Execute, request, deadline))
+
+        if not request.id:
+            return attempt()
+        if id:
+            return self._repeated(attempt)
+        # With an id the daemon lets the command run on when the call ends, so it must be told.
+        with self._ending(request.id):
+            return self._repeated(attempt)
 
     def execute_command(
         self,
@@ -239,6 +292,238 @@ class PicoDClient:
                 if not program.interpreter_missing(result):
                     break
         return program.output_of(result)
+
+    def start(
+        self,
+        command: str = "",
+        *,
+        argv: Sequence[str] = (),
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        user: str = "",
+        pty: tuple[int, int] | None = None,
+        stdin: bool = False,
+        timeout: float = 0,
+        limits: ResourceLimits | None = None,
+        id: str = "",  # noqa: A002 (the field's name)
+        tag: str = "",
+        label: str = "",
+        backpressure: bool = False,
+        login: bool = False,
+        session_id: str = "",
+    ) -> Process:
+        """Starts a process that outlives the call, this client and its program, and returns it as soon as it runs.
+
+        Repeated as `retry` says: a start whose answer was lost finds the process that it started. That holds as long as the
+        daemon lives; one that was restarted in between starts it again.
+
+        Args:
+            command: Handed to the user's shell with -c. Exactly one of `command` and `argv` is required, except that with
+                `pty` both may be missing: the user's shell.
+            argv: Program and arguments, run without a shell.
+            cwd: Working directory. Default: the daemon's.
+            env: Added to the daemon's small default environment.
+            user: Name or numeric id of the user to run as. Default: the daemon's.
+            pty: Columns and rows of a terminal, each 1 to 65535. Its output is one stream, "pty". Default: none.
+            stdin: Keep standard input open for `write`. Otherwise, and without `pty`, it is /dev/null.
+            timeout: Seconds until the daemon ends it (TIMED_OUT, exit code 124); 0 for none.
+            limits: Resource limits of the process.
+            id: Idempotency key, 1 to 128 of the characters A-Z a-z 0-9 . _ : -. A process of the same specification that has it,
+                running or ended, is returned instead of starting one. Default: one that is made up.
+            tag: A name to find it by, unique among live processes; at most 128 bytes.
+            label: Free text for people; at most 1024 bytes.
+            backpressure: Let the process wait for this reader, instead of trimming output (beyond 1 MiB per stream) that it has
+                not read. A broken connection does not hold it back.
+            login: Run a login shell.
+            session_id: Groups processes for those who list them; at most 128 bytes.
+
+        Raises:
+            InvalidArgumentError: Neither or both of `command` and `argv`; a malformed or unknown value.
+            NotFoundError: `cwd` does not exist.
+            FailedPreconditionError: `cwd` is not a directory.
+            PermissionDeniedError: The user may not enter `cwd`, or the daemon may not become that user.
+            AlreadyExistsError: The `id` belongs to a process of another specification, or the `tag` to another live process.
+            ResourceExhaustedError: Too many processes.
+            ValueError: The timeout is not finite.
+        """
+        request = start_request(
+            command,
+            argv=argv,
+            cwd=cwd,
+            env=env,
+            user=user,
+            pty=pty,
+            stdin=stdin,
+            timeout=timeout,
+            limits=limits,
+            id=id,
+            tag=tag,
+            label=label,
+            backpressure=backpressure,
+            login=login,
+            session_id=session_id,
+            keepalive_interval=self._keepalive_interval,
+        )
+        stream, info = self._repeated(lambda: self._begin("Start", request))
+        return self._process_of(stream, info, OutputOffsets(), backpressure=backpressure, stop_on_exit=True)
+
+    def attach(
+        self,
+        id: str = "",  # noqa: A002 (the field's name)
+        *,
+        tag: str = "",
+        from_offsets: OutputOffsets | None = None,
+        from_end: bool = False,
+        backpressure: bool = False,
+    ) -> Process:
+        """Finds a process, running or ended, to read its output and to control it. Repeated as `retry` says.
+
+        Args:
+            id: Its id. Exactly one of `id` and `tag` is required.
+            tag: Its tag: the live process that has it, else the one that ended last.
+            from_offsets: Where its output begins, for example the `offsets` of another reader. Default: with the first byte
+                ever written. What is no longer kept is reported as trimmed.
+            from_end: Begin with what is written from now on.
+            backpressure: As for `start`.
+
+        Raises:
+            NotFoundError: There is no such process.
+            OutOfRangeError: An offset lies beyond what was written; without `backpressure` raised by iterating.
+            ResourceExhaustedError: It has too many readers; likewise.
+            ValueError: Neither or both of `id` and `tag`, or both of `from_offsets` and `from_end`.
+        """
+        if from_offsets and from_end:
+            raise ValueError("give either from_offsets or from_end")
+        info = self.get_process(id, tag=tag)
+        offsets = info.written if from_end else from_offsets or OutputOffsets()
+        stream = None
+        if backpressure:
+            request = attach_request(info.id, offsets, backpressure=True, keepalive_interval=self._keepalive_interval)
+            stream, info = self._repeated(lambda: self._begin("Attach", request))
+        return self._process_of(stream, info, offsets, backpressure=backpressure, stop_on_exit=False)
+
+    def get_process(self, id: str = "", *, tag: str = "") -> ProcessInfo:  # noqa: A002 (the field's name)
+        """Describes one process, running or ended. Repeated as `retry` says.
+
+        Args:
+            id: As for `attach`.
+            tag: As for `attach`.
+
+        Raises:
+            NotFoundError: There is no such process.
+            ValueError: Neither or both of `id` and `tag`.
+        """
+        request = process_pb2.GetProcessRequest(process=selector(id, tag))
+        return process_info(self._repeated(lambda: self._process_call("GetProcess", request)).process)
+
+    def list_processes(self, tag: str = "", state: ProcessState | None = None) -> list[ProcessInfo]:
+        """Describes all processes that are kept, oldest first. Repeated as `retry` says.
+
+        Args:
+            tag: Only those with this tag.
+            state: Only those in this state.
+        """
+        request = list_request(tag, state)
+        response = self._repeated(lambda: self._process_call("ListProcesses", request))
+        return [process_info(process) for process in response.processes]
+
+    def watch_processes(self) -> ProcessWatch:
+        """Returns an iterator of what happens to processes from now on, until it is closed. Repeated as `retry` says."""
+        return ProcessWatch._open(self)
+
+    def update_process(
+        self,
+        id: str = "",  # noqa: A002 (the field's name)
+        *,
+        tag: str = "",
+        new_tag: str | None = None,
+        new_label: str | None = None,
+    ) -> ProcessInfo:
+        """Changes tag and label. Repeated as `retry` says.
+
+        Args:
+            id: As for `attach`.
+            tag: As for `attach`: the tag that it has.
+            new_tag: The tag to give it; an empty one removes it, None keeps it.
+            new_label: Likewise.
+
+        Raises:
+            NotFoundError: There is no such process.
+            AlreadyExistsError: Another live process has the tag.
+            ValueError: Neither or both of `id` and `tag`.
+        """
+        request = process_pb2.UpdateProcessRequest(process=selector(id, tag), tag=new_tag, label=new_label)
+        return process_info(self._repeated(lambda: self._process_call("UpdateProcess", request)).process)
+
+    def send_signal(
+        self,
+        signal: str | int,
+        id: str = "",  # noqa: A002 (the field's name)
+        *,
+        tag: str = "",
+        leader_only: bool = False,
+    ) -> None:
+        """Sends a signal to the process group. Never repeated.
+
+        Args:
+            signal: "SIGTERM", "TERM", a number, or a member of `signal.Signals`, which goes by its name.
+            id: As for `attach`.
+            tag: As for `attach`.
+            leader_only: To the leader alone.
+
+        Raises:
+            NotFoundError: There is no such process.
+            FailedPreconditionError: It has ended.
+            InvalidArgumentError: There is no such signal.
+            ValueError: Neither or both of `id` and `tag`.
+        """
+        request = process_pb2.SendSignalRequest(process=selector(id, tag), signal=signal_name(signal), leader_only=leader_only)
+        self._process_call("SendSignal", request)
+
+    def stop_process(
+        self,
+        id: str = "",  # noqa: A002 (the field's name)
+        *,
+        tag: str = "",
+        grace: float | None = None,
+    ) -> StopResult:
+        """Ends a process and everything that descends from it, and returns when they are gone. Repeated as `retry` says.
+
+        Of a process that has ended it reaches the background children that were left.
+
+        Args:
+            id: As for `attach`; or the `id` of a command of `execute` that runs.
+            tag: As for `attach`.
+            grace: Seconds between TERM and KILL; 0 kills at once. Default: the daemon's `--kill-grace`.
+
+        Raises:
+            NotFoundError: There is no such process.
+            DeadlineExceededError: It took longer than `grace` and the client's `request_timeout`; it is being ended all the same.
+            ValueError: Neither or both of `id` and `tag`.
+        """
+        request = process_pb2.StopProcessRequest(process=selector(id, tag), grace=None if grace is None else duration(grace))
+        return stop_result(self._repeated(lambda: self._process_call("StopProcess", request, grace or 0)))
+
+    def delete_process(
+        self,
+        id: str = "",  # noqa: A002 (the field's name)
+        *,
+        tag: str = "",
+        stop: bool = False,
+    ) -> None:
+        """Forgets an ended process and its output. Never repeated.
+
+        Args:
+            id: As for `attach`.
+            tag: As for `attach`.
+            stop: End it first when it runs.
+
+        Raises:
+            NotFoundError: There is no such process.
+            FailedPreconditionError: It runs, and `stop` is not asked for.
+            ValueError: Neither or both of `id` and `tag`.
+        """
+        self._process_call("DeleteProcess", process_pb2.DeleteProcessRequest(process=selector(id, tag), stop=stop))
 
     def stat(self, path: str, *, user: str = "", follow_symlinks: bool = False) -> EntryInfo:
         """Describes one file, directory or other entry. Repeated as `retry` says.
@@ -375,6 +660,87 @@ class PicoDClient:
                     download.finish()
 
             self._repeated(attempt)
+
+    @contextlib.contextmanager
+    def _ending(self, process_id: str) -> Iterator[None]:
+        """Ends the command when its answer is not waited for any longer."""
+        self._ids_to_end.add(process_id)
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(ValueError):  # The client is closed.
+                # For a moment only: once the daemon knows, ending it goes on by itself.
+                self._ending_call(process_id).exception()
+            raise
+        finally:
+            self._ids_to_end.discard(process_id)
+
+    def _ending_call(self, process_id: str) -> Any:  # noqa: ANN401 (untyped stubs)
+        request = process_pb2.StopProcessRequest(process=selector(process_id, ""))
+        return self._processes.StopProcess.future(request, timeout=END_SECONDS, metadata=self._metadata)
+
+    def _begin(self, method: str, request: object) -> tuple[Stream[Any], ProcessInfo]:
+        """Opens a stream and receives its first message, `started`."""
+        stream: Stream[Any] = self._open_stream(method, request, None, False)
+        try:
+            return stream, process_info(stream.receive(self._request_timeout).event.started.process)
+        except UnavailableError:
+            stream.close()
+            if stream.silent:
+                raise DeadlineExceededError(f"no answer within {self._request_timeout} s") from None
+            raise
+        except BaseException:
+            stream.close()
+            raise
+
+    def _process_of(
+        self,
+        stream: Stream[Any] | None,
+        info: ProcessInfo,
+        offsets: OutputOffsets,
+        *,
+        backpressure: bool,
+        stop_on_exit: bool,
+    ) -> Process:
+        # Only what holds the process back stays open: iterating opens it again, and open streams are limited.
+        if stream is not None and not backpressure:
+            stream.close()
+            stream = None
+        return Process(self, info, offsets, backpressure=backpressure, stop_on_exit=stop_on_exit, stream=stream)
+
+    def _follow(
+        self,
+        request: Callable[[], object],
+        deadline: float | None = None,
+        *,
+        method: str = "Attach",
+        stream: Stream[Any] | None = None,
+    ) -> Follower[Any]:
+        """Follows a stream that `request` opens each time where its reader is."""
+        return Follower(
+            lambda own_connection, timeout: self._open_stream(method, request(), timeout, own_connection),
+            silence_seconds(self._keepalive_interval),
+            self._retry,
+            deadline,
+            stream,
+        )
+
+    def _follow_events(self) -> Follower[process_pb2.WatchProcessesResponse]:
+        request = process_pb2.WatchProcessesRequest(keepalive_interval=duration(self._keepalive_interval))
+        return self._follow(lambda: request, method="WatchProcesses")
+
+    def _open_stream(self, method: str, request: object, timeout: float | None, own_connection: bool) -> Stream[Any]:
+        channel = open_channel(self._connection) if own_connection else None
+        if channel:
+            self._own_channels.add(channel)
+        stub = process_pb2_grpc.ProcessServiceStub(channel) if channel else self._processes
+        with rpc_errors():
+            call = getattr(stub, method)(request, timeout=timeout, metadata=self._metadata)
+        return Stream(call, self._watchdog, channel)
+
+    def _process_call(self, method: str, request: object, extra_seconds: float = 0) -> Any:  # noqa: ANN401 (untyped stubs)
+        timeout = None if self._request_timeout is None else self._request_timeout + extra_seconds
+        return self._unary(getattr(self._processes, method), request, timeout)
 
     def _unary(self, method: Any, request: object, timeout: float | None) -> Any:  # noqa: ANN401 (untyped stubs)
         with rpc_errors():

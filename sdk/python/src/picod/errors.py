@@ -71,13 +71,13 @@ class DeadlineExceededError(PicoDError, TimeoutError):
 
 
 class NotFoundError(PicoDError):
-    """Nothing in the sandbox has that name."""
+    """Nothing in the sandbox has that name, or no process has that id or tag."""
 
     code = grpc.StatusCode.NOT_FOUND
 
 
 class AlreadyExistsError(PicoDError):
-    """The name, or the `id` of a command, is taken."""
+    """The name, the `id` of a command, or the tag of a process is taken."""
 
     code = grpc.StatusCode.ALREADY_EXISTS
 
@@ -101,19 +101,19 @@ class ResourceExhaustedError(PicoDError):
 
 
 class FailedPreconditionError(PicoDError):
-    """The target is of the wrong kind (a directory, a socket) or not in the state that the call requires."""
+    """The target is of the wrong kind (a directory, a process without input) or not in the state that the call requires."""
 
     code = grpc.StatusCode.FAILED_PRECONDITION
 
 
 class AbortedError(PicoDError):
-    """Something else changed the file during the call."""
+    """Something else changed the file, or wrote to the process, during the call."""
 
     code = grpc.StatusCode.ABORTED
 
 
 class OutOfRangeError(PicoDError):
-    """The offset lies beyond the end of the file."""
+    """The offset lies beyond the end of the file, or of the output of a process."""
 
     code = grpc.StatusCode.OUT_OF_RANGE
 
@@ -131,13 +131,13 @@ class InternalError(PicoDError):
 
 
 class UnavailableError(PicoDError, ConnectionError):
-    """The daemon cannot be reached, or the connection broke. After `execute` the command may have run."""
+    """The daemon cannot be reached, or the connection broke. What was asked for may have been done."""
 
     code = grpc.StatusCode.UNAVAILABLE
 
 
 class DataLossError(PicoDError):
-    """The content that arrived is not the content that was sent."""
+    """The content that arrived is not the content that was sent, or part of a process's output is no longer kept."""
 
     code = grpc.StatusCode.DATA_LOSS
 

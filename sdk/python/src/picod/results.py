@@ -162,22 +162,11 @@ def execute_result(response: process_pb2.ExecuteResponse) -> ExecuteResult:
         stdout=response.stdout,
         stderr=response.stderr,
         exit_code=response.exit_code,
-        outcome=Outcome(
-            reason=OutcomeReason(response.outcome.reason),
-            exit_code=response.outcome.exit_code,
-            signal=response.outcome.signal,
-            forced=response.outcome.forced,
-            surviving_processes=response.outcome.surviving_processes,
-            message=response.outcome.message,
-        ),
+        outcome=outcome(response.outcome),
         stdout_summary=_output_summary(response.stdout_summary),
         stderr_summary=_output_summary(response.stderr_summary),
         duration=response.duration.ToTimedelta(),
-        usage=ResourceUsage(
-            user_time=response.usage.user_time.ToTimedelta(),
-            system_time=response.usage.system_time.ToTimedelta(),
-            max_rss_bytes=response.usage.max_rss_bytes,
-        ),
+        usage=resource_usage(response.usage),
         process_id=response.process_id,
     )
 
@@ -196,6 +185,27 @@ def entry_info(entry: filesystem_pb2.EntryInfo) -> EntryInfo:
         modified_time=entry.modified_time.ToDatetime(tzinfo=timezone.utc),
         symlink_target=entry.symlink_target if entry.HasField("symlink_target") else None,
         etag=entry.etag,
+    )
+
+
+def outcome(message: process_pb2.Outcome) -> Outcome:
+    """Converts the outcome in any answer."""
+    return Outcome(
+        reason=OutcomeReason(message.reason),
+        exit_code=message.exit_code,
+        signal=message.signal,
+        forced=message.forced,
+        surviving_processes=message.surviving_processes,
+        message=message.message,
+    )
+
+
+def resource_usage(message: process_pb2.ResourceUsage) -> ResourceUsage:
+    """Converts the usage in any answer."""
+    return ResourceUsage(
+        user_time=message.user_time.ToTimedelta(),
+        system_time=message.system_time.ToTimedelta(),
+        max_rss_bytes=message.max_rss_bytes,
     )
 
 

@@ -1,4 +1,4 @@
-"""When a read is repeated. Commands and writes never are."""
+"""When a call is repeated, and when a connection is taken for dead. Commands without an id and uploads are never repeated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Repeats `stat`, `read_file` and `download_file` while the daemon is unavailable.
+    """How often what can be repeated safely is repeated while the daemon is unavailable; the methods say which they are.
+
+    Following output counts anew after each progress.
 
     Each wait is drawn at random between half of its backoff and all of it.
 
@@ -36,3 +38,22 @@ class RetryPolicy:
 
 
 NEVER_RETRY = RetryPolicy(attempts=1)
+
+_MIN_KEEPALIVE_SECONDS, _MAX_KEEPALIVE_SECONDS = 1.0, 30.0
+_SILENT_INTERVALS = 2.5
+
+
+def checked_keepalive(interval_seconds: float) -> float:
+    """Returns the interval of keepalives to ask the daemon for.
+
+    Raises:
+        ValueError: The daemon would not keep to it.
+    """
+    if not _MIN_KEEPALIVE_SECONDS <= interval_seconds <= _MAX_KEEPALIVE_SECONDS:
+        raise ValueError(f"keepalive_interval must be 1 to 30 seconds: {interval_seconds}")
+    return interval_seconds
+
+
+def silence_seconds(keepalive_interval: float) -> float:
+    """How long nothing may arrive on a connection that works."""
+    return _SILENT_INTERVALS * keepalive_interval

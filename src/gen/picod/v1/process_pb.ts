@@ -4,15 +4,1148 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Duration } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file picod/v1/process.proto.
  */
 export const file_picod_v1_process: GenFile = /*@__PURE__*/
-  fileDesc("ChZwaWNvZC92MS9wcm9jZXNzLnByb3RvEghwaWNvZC52MSLBAgoORXhlY3V0ZVJlcXVlc3QSDwoHY29tbWFuZBgBIAEoCRIUCgd0aW1lb3V0GAIgASgCSACIAQESCwoDY3dkGAMgASgJEi4KA2VudhgEIAMoCzIhLnBpY29kLnYxLkV4ZWN1dGVSZXF1ZXN0LkVudkVudHJ5EgwKBHVzZXIYBSABKAkSDQoFc3RkaW4YBiABKAwSDAoEYXJndhgHIAMoCRIdChBtYXhfb3V0cHV0X2J5dGVzGAggASgESAGIAQESCgoCaWQYCSABKAkSKAoGbGltaXRzGAogASgLMhgucGljb2QudjEuUmVzb3VyY2VMaW1pdHMaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIKCghfdGltZW91dEITChFfbWF4X291dHB1dF9ieXRlcyLmAQoOUmVzb3VyY2VMaW1pdHMSGQoMbWVtb3J5X2J5dGVzGAEgASgESACIAQESGAoLY3B1X3NlY29uZHMYAiABKARIAYgBARIWCglwcm9jZXNzZXMYAyABKARIAogBARIXCgpvcGVuX2ZpbGVzGAQgASgESAOIAQESHAoPZmlsZV9zaXplX2J5dGVzGAUgASgESASIAQFCDwoNX21lbW9yeV9ieXRlc0IOCgxfY3B1X3NlY29uZHNCDAoKX3Byb2Nlc3Nlc0INCgtfb3Blbl9maWxlc0ISChBfZmlsZV9zaXplX2J5dGVzIrMCCg9FeGVjdXRlUmVzcG9uc2USDgoGc3Rkb3V0GAEgASgJEg4KBnN0ZGVychgCIAEoCRIRCglleGl0X2NvZGUYAyABKAUSIgoHb3V0Y29tZRgEIAEoCzIRLnBpY29kLnYxLk91dGNvbWUSLwoOc3Rkb3V0X3N1bW1hcnkYBSABKAsyFy5waWNvZC52MS5PdXRwdXRTdW1tYXJ5Ei8KDnN0ZGVycl9zdW1tYXJ5GAYgASgLMhcucGljb2QudjEuT3V0cHV0U3VtbWFyeRIrCghkdXJhdGlvbhgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhImCgV1c2FnZRgIIAEoCzIXLnBpY29kLnYxLlJlc291cmNlVXNhZ2USEgoKcHJvY2Vzc19pZBgJIAEoCSJpCg1PdXRwdXRTdW1tYXJ5EhMKC3RvdGFsX2J5dGVzGAEgASgEEhUKDW9taXR0ZWRfYnl0ZXMYAiABKAQSFQoNb21pdHRlZF9saW5lcxgDIAEoBBIVCg11dGY4X3JlcGxhY2VkGAQgASgIIs8CCgdPdXRjb21lEigKBnJlYXNvbhgBIAEoDjIYLnBpY29kLnYxLk91dGNvbWUuUmVhc29uEhEKCWV4aXRfY29kZRgCIAEoBRIOCgZzaWduYWwYAyABKAkSDgoGZm9yY2VkGAQgASgIEhsKE3N1cnZpdmluZ19wcm9jZXNzZXMYBSABKA0SDwoHbWVzc2FnZRgGIAEoCSK4AQoGUmVhc29uEhYKElJFQVNPTl9VTlNQRUNJRklFRBAAEhEKDVJFQVNPTl9FWElURUQQARITCg9SRUFTT05fU0lHTkFMRUQQAhIUChBSRUFTT05fVElNRURfT1VUEAMSFAoQUkVBU09OX0NBTkNFTExFRBAEEhgKFFJFQVNPTl9PVVRfT0ZfTUVNT1JZEAUSFwoTUkVBU09OX1NQQVdOX0ZBSUxFRBAGEg8KC1JFQVNPTl9MT1NUEAcihAEKDVJlc291cmNlVXNhZ2USLAoJdXNlcl90aW1lGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi4KC3N5c3RlbV90aW1lGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhUKDW1heF9yc3NfYnl0ZXMYAyABKAQyUAoOUHJvY2Vzc1NlcnZpY2USPgoHRXhlY3V0ZRIYLnBpY29kLnYxLkV4ZWN1dGVSZXF1ZXN0GhkucGljb2QudjEuRXhlY3V0ZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration]);
+  fileDesc("ChZwaWNvZC92MS9wcm9jZXNzLnByb3RvEghwaWNvZC52MSI6Cg9Qcm9jZXNzU2VsZWN0b3ISDAoCaWQYASABKAlIABINCgN0YWcYAiABKAlIAEIKCghzZWxlY3RvciIlCgdQdHlTaXplEgwKBGNvbHMYASABKA0SDAoEcm93cxgCIAEoDSK1AwoMU3RhcnRSZXF1ZXN0Eg8KB2NvbW1hbmQYASABKAkSDAoEYXJndhgCIAMoCRILCgNjd2QYAyABKAkSLAoDZW52GAQgAygLMh8ucGljb2QudjEuU3RhcnRSZXF1ZXN0LkVudkVudHJ5EgwKBHVzZXIYBSABKAkSHgoDcHR5GAYgASgLMhEucGljb2QudjEuUHR5U2l6ZRINCgVzdGRpbhgHIAEoCBIUCgd0aW1lb3V0GAggASgCSACIAQESKAoGbGltaXRzGAkgASgLMhgucGljb2QudjEuUmVzb3VyY2VMaW1pdHMSCgoCaWQYCiABKAkSCwoDdGFnGAsgASgJEg0KBWxhYmVsGAwgASgJEhQKDGJhY2twcmVzc3VyZRgNIAEoCBI1ChJrZWVwYWxpdmVfaW50ZXJ2YWwYDiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDQoFbG9naW4YDyABKAgSEgoKc2Vzc2lvbl9pZBgQIAEoCRoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgoKCF90aW1lb3V0IjYKDVN0YXJ0UmVzcG9uc2USJQoFZXZlbnQYASABKAsyFi5waWNvZC52MS5Qcm9jZXNzRXZlbnQiwQEKDUF0dGFjaFJlcXVlc3QSKgoHcHJvY2VzcxgBIAEoCzIZLnBpY29kLnYxLlByb2Nlc3NTZWxlY3RvchIlCgRmcm9tGAIgASgLMhcucGljb2QudjEuT3V0cHV0T2Zmc2V0cxIQCghmcm9tX2VuZBgDIAEoCBIUCgxiYWNrcHJlc3N1cmUYBCABKAgSNQoSa2VlcGFsaXZlX2ludGVydmFsGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uImkKDU91dHB1dE9mZnNldHMSEwoGc3Rkb3V0GAEgASgESACIAQESEwoGc3RkZXJyGAIgASgESAGIAQESEAoDcHR5GAMgASgESAKIAQFCCQoHX3N0ZG91dEIJCgdfc3RkZXJyQgYKBF9wdHkiNwoOQXR0YWNoUmVzcG9uc2USJQoFZXZlbnQYASABKAsyFi5waWNvZC52MS5Qcm9jZXNzRXZlbnQi/AEKDFByb2Nlc3NFdmVudBIrCgdzdGFydGVkGAEgASgLMhgucGljb2QudjEuUHJvY2Vzc1N0YXJ0ZWRIABIpCgZvdXRwdXQYAiABKAsyFy5waWNvZC52MS5Qcm9jZXNzT3V0cHV0SAASMQoHdHJpbW1lZBgDIAEoCzIeLnBpY29kLnYxLlByb2Nlc3NPdXRwdXRUcmltbWVkSAASLwoJa2VlcGFsaXZlGAQgASgLMhoucGljb2QudjEuUHJvY2Vzc0tlZXBhbGl2ZUgAEicKBWVuZGVkGAUgASgLMhYucGljb2QudjEuUHJvY2Vzc0VuZGVkSABCBwoFZXZlbnQiNAoOUHJvY2Vzc1N0YXJ0ZWQSIgoHcHJvY2VzcxgBIAEoCzIRLnBpY29kLnYxLlByb2Nlc3MiXAoNUHJvY2Vzc091dHB1dBIQCgZzdGRvdXQYASABKAxIABIQCgZzdGRlcnIYAiABKAxIABINCgNwdHkYAyABKAxIABIOCgZvZmZzZXQYBCABKARCCAoGb3V0cHV0IlgKFFByb2Nlc3NPdXRwdXRUcmltbWVkEiYKBnN0cmVhbRgBIAEoDjIWLnBpY29kLnYxLk91dHB1dFN0cmVhbRIMCgRmcm9tGAIgASgEEgoKAnRvGAMgASgEIhIKEFByb2Nlc3NLZWVwYWxpdmUihwEKDFByb2Nlc3NFbmRlZBIiCgdvdXRjb21lGAEgASgLMhEucGljb2QudjEuT3V0Y29tZRImCgV1c2FnZRgCIAEoCzIXLnBpY29kLnYxLlJlc291cmNlVXNhZ2USKwoIZHVyYXRpb24YAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24i2QQKB1Byb2Nlc3MSCgoCaWQYASABKAkSCwoDdGFnGAIgASgJEg0KBWxhYmVsGAMgASgJEiYKBXN0YXRlGAQgASgOMhcucGljb2QudjEuUHJvY2Vzcy5TdGF0ZRILCgNwaWQYBSABKA0SDwoHY29tbWFuZBgGIAEoCRIMCgRhcmd2GAcgAygJEgsKA2N3ZBgIIAEoCRIMCgR1c2VyGAkgASgJEh4KA3B0eRgKIAEoCzIRLnBpY29kLnYxLlB0eVNpemUSLgoKc3RhcnRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiIKB291dGNvbWUYDSABKAsyES5waWNvZC52MS5PdXRjb21lEiYKBXVzYWdlGA4gASgLMhcucGljb2QudjEuUmVzb3VyY2VVc2FnZRIoCgd3cml0dGVuGA8gASgLMhcucGljb2QudjEuT3V0cHV0T2Zmc2V0cxIqCglrZXB0X2Zyb20YECABKAsyFy5waWNvZC52MS5PdXRwdXRPZmZzZXRzEhYKDmxpdmVfcHJvY2Vzc2VzGBEgASgNEhMKC2lucHV0X2J5dGVzGBIgASgEEhIKCnNlc3Npb25faWQYEyABKAkiVgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIRCg1TVEFURV9SVU5OSU5HEAESEgoOU1RBVEVfU1RPUFBJTkcQAhIPCgtTVEFURV9FTkRFRBADIj8KEUdldFByb2Nlc3NSZXF1ZXN0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3IiOAoSR2V0UHJvY2Vzc1Jlc3BvbnNlEiIKB3Byb2Nlc3MYASABKAsyES5waWNvZC52MS5Qcm9jZXNzIksKFExpc3RQcm9jZXNzZXNSZXF1ZXN0EgsKA3RhZxgBIAEoCRImCgVzdGF0ZRgCIAEoDjIXLnBpY29kLnYxLlByb2Nlc3MuU3RhdGUiPQoVTGlzdFByb2Nlc3Nlc1Jlc3BvbnNlEiQKCXByb2Nlc3NlcxgBIAMoCzIRLnBpY29kLnYxLlByb2Nlc3MiTgoVV2F0Y2hQcm9jZXNzZXNSZXF1ZXN0EjUKEmtlZXBhbGl2ZV9pbnRlcnZhbBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiLYAQoWV2F0Y2hQcm9jZXNzZXNSZXNwb25zZRIkCgdzdGFydGVkGAEgASgLMhEucGljb2QudjEuUHJvY2Vzc0gAEiQKB3VwZGF0ZWQYAiABKAsyES5waWNvZC52MS5Qcm9jZXNzSAASIgoFZW5kZWQYAyABKAsyES5waWNvZC52MS5Qcm9jZXNzSAASFAoKZGVsZXRlZF9pZBgEIAEoCUgAEi8KCWtlZXBhbGl2ZRgFIAEoCzIaLnBpY29kLnYxLlByb2Nlc3NLZWVwYWxpdmVIAEIHCgVldmVudCJsChBTZW5kSW5wdXRSZXF1ZXN0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3ISDAoEZGF0YRgCIAEoDBITCgZvZmZzZXQYAyABKARIAIgBAUIJCgdfb2Zmc2V0IigKEVNlbmRJbnB1dFJlc3BvbnNlEhMKC2lucHV0X2J5dGVzGAEgASgEIl4KElN0cmVhbUlucHV0UmVxdWVzdBItCgZ0YXJnZXQYASABKAsyGy5waWNvZC52MS5TdHJlYW1JbnB1dFRhcmdldEgAEg4KBGRhdGEYAiABKAxIAEIJCgdyZXF1ZXN0Im4KEVN0cmVhbUlucHV0VGFyZ2V0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3ISEwoGb2Zmc2V0GAIgASgESACIAQESDQoFY2xvc2UYAyABKAhCCQoHX29mZnNldCIqChNTdHJlYW1JbnB1dFJlc3BvbnNlEhMKC2lucHV0X2J5dGVzGAEgASgEIj8KEUNsb3NlSW5wdXRSZXF1ZXN0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3IiFAoSQ2xvc2VJbnB1dFJlc3BvbnNlIl8KEFJlc2l6ZVB0eVJlcXVlc3QSKgoHcHJvY2VzcxgBIAEoCzIZLnBpY29kLnYxLlByb2Nlc3NTZWxlY3RvchIfCgRzaXplGAIgASgLMhEucGljb2QudjEuUHR5U2l6ZSITChFSZXNpemVQdHlSZXNwb25zZSJkChFTZW5kU2lnbmFsUmVxdWVzdBIqCgdwcm9jZXNzGAEgASgLMhkucGljb2QudjEuUHJvY2Vzc1NlbGVjdG9yEg4KBnNpZ25hbBgCIAEoCRITCgtsZWFkZXJfb25seRgDIAEoCCIUChJTZW5kU2lnbmFsUmVzcG9uc2UiegoUVXBkYXRlUHJvY2Vzc1JlcXVlc3QSKgoHcHJvY2VzcxgBIAEoCzIZLnBpY29kLnYxLlByb2Nlc3NTZWxlY3RvchIQCgN0YWcYAiABKAlIAIgBARISCgVsYWJlbBgDIAEoCUgBiAEBQgYKBF90YWdCCAoGX2xhYmVsIjsKFVVwZGF0ZVByb2Nlc3NSZXNwb25zZRIiCgdwcm9jZXNzGAEgASgLMhEucGljb2QudjEuUHJvY2VzcyJqChJTdG9wUHJvY2Vzc1JlcXVlc3QSKgoHcHJvY2VzcxgBIAEoCzIZLnBpY29kLnYxLlByb2Nlc3NTZWxlY3RvchIoCgVncmFjZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJmChNTdG9wUHJvY2Vzc1Jlc3BvbnNlEiIKB3Byb2Nlc3MYASABKAsyES5waWNvZC52MS5Qcm9jZXNzEg4KBmZvcmNlZBgCIAEoCBIbChNzdXJ2aXZpbmdfcHJvY2Vzc2VzGAMgASgNIlAKFERlbGV0ZVByb2Nlc3NSZXF1ZXN0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3ISDAoEc3RvcBgCIAEoCCIXChVEZWxldGVQcm9jZXNzUmVzcG9uc2UiwQIKDkV4ZWN1dGVSZXF1ZXN0Eg8KB2NvbW1hbmQYASABKAkSFAoHdGltZW91dBgCIAEoAkgAiAEBEgsKA2N3ZBgDIAEoCRIuCgNlbnYYBCADKAsyIS5waWNvZC52MS5FeGVjdXRlUmVxdWVzdC5FbnZFbnRyeRIMCgR1c2VyGAUgASgJEg0KBXN0ZGluGAYgASgMEgwKBGFyZ3YYByADKAkSHQoQbWF4X291dHB1dF9ieXRlcxgIIAEoBEgBiAEBEgoKAmlkGAkgASgJEigKBmxpbWl0cxgKIAEoCzIYLnBpY29kLnYxLlJlc291cmNlTGltaXRzGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCgoIX3RpbWVvdXRCEwoRX21heF9vdXRwdXRfYnl0ZXMi5gEKDlJlc291cmNlTGltaXRzEhkKDG1lbW9yeV9ieXRlcxgBIAEoBEgAiAEBEhgKC2NwdV9zZWNvbmRzGAIgASgESAGIAQESFgoJcHJvY2Vzc2VzGAMgASgESAKIAQESFwoKb3Blbl9maWxlcxgEIAEoBEgDiAEBEhwKD2ZpbGVfc2l6ZV9ieXRlcxgFIAEoBEgEiAEBQg8KDV9tZW1vcnlfYnl0ZXNCDgoMX2NwdV9zZWNvbmRzQgwKCl9wcm9jZXNzZXNCDQoLX29wZW5fZmlsZXNCEgoQX2ZpbGVfc2l6ZV9ieXRlcyKzAgoPRXhlY3V0ZVJlc3BvbnNlEg4KBnN0ZG91dBgBIAEoCRIOCgZzdGRlcnIYAiABKAkSEQoJZXhpdF9jb2RlGAMgASgFEiIKB291dGNvbWUYBCABKAsyES5waWNvZC52MS5PdXRjb21lEi8KDnN0ZG91dF9zdW1tYXJ5GAUgASgLMhcucGljb2QudjEuT3V0cHV0U3VtbWFyeRIvCg5zdGRlcnJfc3VtbWFyeRgGIAEoCzIXLnBpY29kLnYxLk91dHB1dFN1bW1hcnkSKwoIZHVyYXRpb24YByABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJgoFdXNhZ2UYCCABKAsyFy5waWNvZC52MS5SZXNvdXJjZVVzYWdlEhIKCnByb2Nlc3NfaWQYCSABKAkiaQoNT3V0cHV0U3VtbWFyeRITCgt0b3RhbF9ieXRlcxgBIAEoBBIVCg1vbWl0dGVkX2J5dGVzGAIgASgEEhUKDW9taXR0ZWRfbGluZXMYAyABKAQSFQoNdXRmOF9yZXBsYWNlZBgEIAEoCCLPAgoHT3V0Y29tZRIoCgZyZWFzb24YASABKA4yGC5waWNvZC52MS5PdXRjb21lLlJlYXNvbhIRCglleGl0X2NvZGUYAiABKAUSDgoGc2lnbmFsGAMgASgJEg4KBmZvcmNlZBgEIAEoCBIbChNzdXJ2aXZpbmdfcHJvY2Vzc2VzGAUgASgNEg8KB21lc3NhZ2UYBiABKAkiuAEKBlJlYXNvbhIWChJSRUFTT05fVU5TUEVDSUZJRUQQABIRCg1SRUFTT05fRVhJVEVEEAESEwoPUkVBU09OX1NJR05BTEVEEAISFAoQUkVBU09OX1RJTUVEX09VVBADEhQKEFJFQVNPTl9DQU5DRUxMRUQQBBIYChRSRUFTT05fT1VUX09GX01FTU9SWRAFEhcKE1JFQVNPTl9TUEFXTl9GQUlMRUQQBhIPCgtSRUFTT05fTE9TVBAHIoQBCg1SZXNvdXJjZVVzYWdlEiwKCXVzZXJfdGltZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIuCgtzeXN0ZW1fdGltZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIVCg1tYXhfcnNzX2J5dGVzGAMgASgEKngKDE91dHB1dFN0cmVhbRIdChlPVVRQVVRfU1RSRUFNX1VOU1BFQ0lGSUVEEAASGAoUT1VUUFVUX1NUUkVBTV9TVERPVVQQARIYChRPVVRQVVRfU1RSRUFNX1NUREVSUhACEhUKEU9VVFBVVF9TVFJFQU1fUFRZEAMymQgKDlByb2Nlc3NTZXJ2aWNlEj4KB0V4ZWN1dGUSGC5waWNvZC52MS5FeGVjdXRlUmVxdWVzdBoZLnBpY29kLnYxLkV4ZWN1dGVSZXNwb25zZRI6CgVTdGFydBIWLnBpY29kLnYxLlN0YXJ0UmVxdWVzdBoXLnBpY29kLnYxLlN0YXJ0UmVzcG9uc2UwARI9CgZBdHRhY2gSFy5waWNvZC52MS5BdHRhY2hSZXF1ZXN0GhgucGljb2QudjEuQXR0YWNoUmVzcG9uc2UwARJHCgpHZXRQcm9jZXNzEhsucGljb2QudjEuR2V0UHJvY2Vzc1JlcXVlc3QaHC5waWNvZC52MS5HZXRQcm9jZXNzUmVzcG9uc2USUAoNTGlzdFByb2Nlc3NlcxIeLnBpY29kLnYxLkxpc3RQcm9jZXNzZXNSZXF1ZXN0Gh8ucGljb2QudjEuTGlzdFByb2Nlc3Nlc1Jlc3BvbnNlElUKDldhdGNoUHJvY2Vzc2VzEh8ucGljb2QudjEuV2F0Y2hQcm9jZXNzZXNSZXF1ZXN0GiAucGljb2QudjEuV2F0Y2hQcm9jZXNzZXNSZXNwb25zZTABEkQKCVNlbmRJbnB1dBIaLnBpY29kLnYxLlNlbmRJbnB1dFJlcXVlc3QaGy5waWNvZC52MS5TZW5kSW5wdXRSZXNwb25zZRJMCgtTdHJlYW1JbnB1dBIcLnBpY29kLnYxLlN0cmVhbUlucHV0UmVxdWVzdBodLnBpY29kLnYxLlN0cmVhbUlucHV0UmVzcG9uc2UoARJHCgpDbG9zZUlucHV0EhsucGljb2QudjEuQ2xvc2VJbnB1dFJlcXVlc3QaHC5waWNvZC52MS5DbG9zZUlucHV0UmVzcG9uc2USRAoJUmVzaXplUHR5EhoucGljb2QudjEuUmVzaXplUHR5UmVxdWVzdBobLnBpY29kLnYxLlJlc2l6ZVB0eVJlc3BvbnNlEkcKClNlbmRTaWduYWwSGy5waWNvZC52MS5TZW5kU2lnbmFsUmVxdWVzdBocLnBpY29kLnYxLlNlbmRTaWduYWxSZXNwb25zZRJQCg1VcGRhdGVQcm9jZXNzEh4ucGljb2QudjEuVXBkYXRlUHJvY2Vzc1JlcXVlc3QaHy5waWNvZC52MS5VcGRhdGVQcm9jZXNzUmVzcG9uc2USSgoLU3RvcFByb2Nlc3MSHC5waWNvZC52MS5TdG9wUHJvY2Vzc1JlcXVlc3QaHS5waWNvZC52MS5TdG9wUHJvY2Vzc1Jlc3BvbnNlElAKDURlbGV0ZVByb2Nlc3MSHi5waWNvZC52MS5EZWxldGVQcm9jZXNzUmVxdWVzdBofLnBpY29kLnYxLkRlbGV0ZVByb2Nlc3NSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+
+/**
+ * ProcessSelector names one process.
+ *
+ * @generated from message picod.v1.ProcessSelector
+ */
+export type ProcessSelector = Message<"picod.v1.ProcessSelector"> & {
+  /**
+   * @generated from oneof picod.v1.ProcessSelector.selector
+   */
+  selector: {
+    /**
+     * @generated from field: string id = 1;
+     */
+    value: string;
+    case: "id";
+  } | {
+    /**
+     * The live process with this tag, else the one that ended last.
+     *
+     * @generated from field: string tag = 2;
+     */
+    value: string;
+    case: "tag";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message picod.v1.ProcessSelector.
+ * Use `create(ProcessSelectorSchema)` to create a new message.
+ */
+export const ProcessSelectorSchema: GenMessage<ProcessSelector> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 0);
+
+/**
+ * PtySize is the size of a terminal in characters, each 1 to 65535.
+ *
+ * @generated from message picod.v1.PtySize
+ */
+export type PtySize = Message<"picod.v1.PtySize"> & {
+  /**
+   * @generated from field: uint32 cols = 1;
+   */
+  cols: number;
+
+  /**
+   * @generated from field: uint32 rows = 2;
+   */
+  rows: number;
+};
+
+/**
+ * Describes the message picod.v1.PtySize.
+ * Use `create(PtySizeSchema)` to create a new message.
+ */
+export const PtySizeSchema: GenMessage<PtySize> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 1);
+
+/**
+ * @generated from message picod.v1.StartRequest
+ */
+export type StartRequest = Message<"picod.v1.StartRequest"> & {
+  /**
+   * As ExecuteRequest; exactly one of `command` and `argv`, except that with `pty` both may be missing: the user's shell.
+   *
+   * @generated from field: string command = 1;
+   */
+  command: string;
+
+  /**
+   * @generated from field: repeated string argv = 2;
+   */
+  argv: string[];
+
+  /**
+   * @generated from field: string cwd = 3;
+   */
+  cwd: string;
+
+  /**
+   * @generated from field: map<string, string> env = 4;
+   */
+  env: { [key: string]: string };
+
+  /**
+   * @generated from field: string user = 5;
+   */
+  user: string;
+
+  /**
+   * Give it a terminal of this size, as its controlling terminal; TERM is set to xterm-256color unless `env` says otherwise.
+   *
+   * @generated from field: picod.v1.PtySize pty = 6;
+   */
+  pty?: PtySize | undefined;
+
+  /**
+   * Keep standard input open for SendInput. Without it, and without `pty`, standard input is /dev/null.
+   *
+   * @generated from field: bool stdin = 7;
+   */
+  stdin: boolean;
+
+  /**
+   * Seconds until it is ended with TIMED_OUT. Default and 0: none.
+   *
+   * @generated from field: optional float timeout = 8;
+   */
+  timeout?: number | undefined;
+
+  /**
+   * @generated from field: picod.v1.ResourceLimits limits = 9;
+   */
+  limits?: ResourceLimits | undefined;
+
+  /**
+   * Client-chosen id, see Start; 1 to 128 of the characters A-Z a-z 0-9 . _ : -.
+   *
+   * @generated from field: string id = 10;
+   */
+  id: string;
+
+  /**
+   * A name to select it by, unique among live processes; at most 128 bytes.
+   *
+   * @generated from field: string tag = 11;
+   */
+  tag: string;
+
+  /**
+   * Free text for people; at most 1024 bytes.
+   *
+   * @generated from field: string label = 12;
+   */
+  label: string;
+
+  /**
+   * Let the process wait instead of trimming output that this follower has not received yet.
+   *
+   * @generated from field: bool backpressure = 13;
+   */
+  backpressure: boolean;
+
+  /**
+   * Between two keepalives when nothing else is sent: 1 s to 30 s, the default.
+   *
+   * @generated from field: google.protobuf.Duration keepalive_interval = 14;
+   */
+  keepaliveInterval?: Duration | undefined;
+
+  /**
+   * Run a login shell for `command`, or for the default shell of a terminal.
+   *
+   * @generated from field: bool login = 15;
+   */
+  login: boolean;
+
+  /**
+   * Groups processes for those who list them; at most 128 bytes. PicoD gives it no meaning.
+   *
+   * @generated from field: string session_id = 16;
+   */
+  sessionId: string;
+};
+
+/**
+ * Describes the message picod.v1.StartRequest.
+ * Use `create(StartRequestSchema)` to create a new message.
+ */
+export const StartRequestSchema: GenMessage<StartRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 2);
+
+/**
+ * @generated from message picod.v1.StartResponse
+ */
+export type StartResponse = Message<"picod.v1.StartResponse"> & {
+  /**
+   * @generated from field: picod.v1.ProcessEvent event = 1;
+   */
+  event?: ProcessEvent | undefined;
+};
+
+/**
+ * Describes the message picod.v1.StartResponse.
+ * Use `create(StartResponseSchema)` to create a new message.
+ */
+export const StartResponseSchema: GenMessage<StartResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 3);
+
+/**
+ * @generated from message picod.v1.AttachRequest
+ */
+export type AttachRequest = Message<"picod.v1.AttachRequest"> & {
+  /**
+   * @generated from field: picod.v1.ProcessSelector process = 1;
+   */
+  process?: ProcessSelector | undefined;
+
+  /**
+   * Where to begin; a stream that is not named begins with the first byte that was ever written.
+   *
+   * @generated from field: picod.v1.OutputOffsets from = 2;
+   */
+  from?: OutputOffsets | undefined;
+
+  /**
+   * Begin with what is written from now on; excludes `from`.
+   *
+   * @generated from field: bool from_end = 3;
+   */
+  fromEnd: boolean;
+
+  /**
+   * As StartRequest.
+   *
+   * @generated from field: bool backpressure = 4;
+   */
+  backpressure: boolean;
+
+  /**
+   * @generated from field: google.protobuf.Duration keepalive_interval = 5;
+   */
+  keepaliveInterval?: Duration | undefined;
+};
+
+/**
+ * Describes the message picod.v1.AttachRequest.
+ * Use `create(AttachRequestSchema)` to create a new message.
+ */
+export const AttachRequestSchema: GenMessage<AttachRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 4);
+
+/**
+ * OutputOffsets are positions in the streams of a process, in bytes since its start.
+ *
+ * @generated from message picod.v1.OutputOffsets
+ */
+export type OutputOffsets = Message<"picod.v1.OutputOffsets"> & {
+  /**
+   * @generated from field: optional uint64 stdout = 1;
+   */
+  stdout?: bigint | undefined;
+
+  /**
+   * @generated from field: optional uint64 stderr = 2;
+   */
+  stderr?: bigint | undefined;
+
+  /**
+   * @generated from field: optional uint64 pty = 3;
+   */
+  pty?: bigint | undefined;
+};
+
+/**
+ * Describes the message picod.v1.OutputOffsets.
+ * Use `create(OutputOffsetsSchema)` to create a new message.
+ */
+export const OutputOffsetsSchema: GenMessage<OutputOffsets> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 5);
+
+/**
+ * @generated from message picod.v1.AttachResponse
+ */
+export type AttachResponse = Message<"picod.v1.AttachResponse"> & {
+  /**
+   * @generated from field: picod.v1.ProcessEvent event = 1;
+   */
+  event?: ProcessEvent | undefined;
+};
+
+/**
+ * Describes the message picod.v1.AttachResponse.
+ * Use `create(AttachResponseSchema)` to create a new message.
+ */
+export const AttachResponseSchema: GenMessage<AttachResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 6);
+
+/**
+ * @generated from message picod.v1.ProcessEvent
+ */
+export type ProcessEvent = Message<"picod.v1.ProcessEvent"> & {
+  /**
+   * @generated from oneof picod.v1.ProcessEvent.event
+   */
+  event: {
+    /**
+     * First, at once.
+     *
+     * @generated from field: picod.v1.ProcessStarted started = 1;
+     */
+    value: ProcessStarted;
+    case: "started";
+  } | {
+    /**
+     * @generated from field: picod.v1.ProcessOutput output = 2;
+     */
+    value: ProcessOutput;
+    case: "output";
+  } | {
+    /**
+     * Output that this follower will not get.
+     *
+     * @generated from field: picod.v1.ProcessOutputTrimmed trimmed = 3;
+     */
+    value: ProcessOutputTrimmed;
+    case: "trimmed";
+  } | {
+    /**
+     * @generated from field: picod.v1.ProcessKeepalive keepalive = 4;
+     */
+    value: ProcessKeepalive;
+    case: "keepalive";
+  } | {
+    /**
+     * Last.
+     *
+     * @generated from field: picod.v1.ProcessEnded ended = 5;
+     */
+    value: ProcessEnded;
+    case: "ended";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message picod.v1.ProcessEvent.
+ * Use `create(ProcessEventSchema)` to create a new message.
+ */
+export const ProcessEventSchema: GenMessage<ProcessEvent> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 7);
+
+/**
+ * @generated from message picod.v1.ProcessStarted
+ */
+export type ProcessStarted = Message<"picod.v1.ProcessStarted"> & {
+  /**
+   * @generated from field: picod.v1.Process process = 1;
+   */
+  process?: Process | undefined;
+};
+
+/**
+ * Describes the message picod.v1.ProcessStarted.
+ * Use `create(ProcessStartedSchema)` to create a new message.
+ */
+export const ProcessStartedSchema: GenMessage<ProcessStarted> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 8);
+
+/**
+ * @generated from message picod.v1.ProcessOutput
+ */
+export type ProcessOutput = Message<"picod.v1.ProcessOutput"> & {
+  /**
+   * One piece of one stream. The order among different streams is not kept.
+   *
+   * @generated from oneof picod.v1.ProcessOutput.output
+   */
+  output: {
+    /**
+     * @generated from field: bytes stdout = 1;
+     */
+    value: Uint8Array;
+    case: "stdout";
+  } | {
+    /**
+     * @generated from field: bytes stderr = 2;
+     */
+    value: Uint8Array;
+    case: "stderr";
+  } | {
+    /**
+     * @generated from field: bytes pty = 3;
+     */
+    value: Uint8Array;
+    case: "pty";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * Position of the piece's first byte in its stream. The next piece of it begins at offset + its length.
+   *
+   * @generated from field: uint64 offset = 4;
+   */
+  offset: bigint;
+};
+
+/**
+ * Describes the message picod.v1.ProcessOutput.
+ * Use `create(ProcessOutputSchema)` to create a new message.
+ */
+export const ProcessOutputSchema: GenMessage<ProcessOutput> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 9);
+
+/**
+ * @generated from message picod.v1.ProcessOutputTrimmed
+ */
+export type ProcessOutputTrimmed = Message<"picod.v1.ProcessOutputTrimmed"> & {
+  /**
+   * @generated from field: picod.v1.OutputStream stream = 1;
+   */
+  stream: OutputStream;
+
+  /**
+   * The bytes from `from` up to, not including, `to` are no longer kept.
+   *
+   * @generated from field: uint64 from = 2;
+   */
+  from: bigint;
+
+  /**
+   * @generated from field: uint64 to = 3;
+   */
+  to: bigint;
+};
+
+/**
+ * Describes the message picod.v1.ProcessOutputTrimmed.
+ * Use `create(ProcessOutputTrimmedSchema)` to create a new message.
+ */
+export const ProcessOutputTrimmedSchema: GenMessage<ProcessOutputTrimmed> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 10);
+
+/**
+ * @generated from message picod.v1.ProcessKeepalive
+ */
+export type ProcessKeepalive = Message<"picod.v1.ProcessKeepalive"> & {
+};
+
+/**
+ * Describes the message picod.v1.ProcessKeepalive.
+ * Use `create(ProcessKeepaliveSchema)` to create a new message.
+ */
+export const ProcessKeepaliveSchema: GenMessage<ProcessKeepalive> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 11);
+
+/**
+ * @generated from message picod.v1.ProcessEnded
+ */
+export type ProcessEnded = Message<"picod.v1.ProcessEnded"> & {
+  /**
+   * @generated from field: picod.v1.Outcome outcome = 1;
+   */
+  outcome?: Outcome | undefined;
+
+  /**
+   * @generated from field: picod.v1.ResourceUsage usage = 2;
+   */
+  usage?: ResourceUsage | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Duration duration = 3;
+   */
+  duration?: Duration | undefined;
+};
+
+/**
+ * Describes the message picod.v1.ProcessEnded.
+ * Use `create(ProcessEndedSchema)` to create a new message.
+ */
+export const ProcessEndedSchema: GenMessage<ProcessEnded> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 12);
+
+/**
+ * Process describes a process, running or ended.
+ *
+ * @generated from message picod.v1.Process
+ */
+export type Process = Message<"picod.v1.Process"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string tag = 2;
+   */
+  tag: string;
+
+  /**
+   * @generated from field: string label = 3;
+   */
+  label: string;
+
+  /**
+   * @generated from field: picod.v1.Process.State state = 4;
+   */
+  state: Process_State;
+
+  /**
+   * Of the leader; it may be another process's once this one has ended.
+   *
+   * @generated from field: uint32 pid = 5;
+   */
+  pid: number;
+
+  /**
+   * @generated from field: string command = 6;
+   */
+  command: string;
+
+  /**
+   * @generated from field: repeated string argv = 7;
+   */
+  argv: string[];
+
+  /**
+   * @generated from field: string cwd = 8;
+   */
+  cwd: string;
+
+  /**
+   * @generated from field: string user = 9;
+   */
+  user: string;
+
+  /**
+   * Present for a process with a terminal.
+   *
+   * @generated from field: picod.v1.PtySize pty = 10;
+   */
+  pty?: PtySize | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp started_at = 11;
+   */
+  startedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp ended_at = 12;
+   */
+  endedAt?: Timestamp | undefined;
+
+  /**
+   * Present when it has ended.
+   *
+   * @generated from field: picod.v1.Outcome outcome = 13;
+   */
+  outcome?: Outcome | undefined;
+
+  /**
+   * @generated from field: picod.v1.ResourceUsage usage = 14;
+   */
+  usage?: ResourceUsage | undefined;
+
+  /**
+   * Bytes written so far.
+   *
+   * @generated from field: picod.v1.OutputOffsets written = 15;
+   */
+  written?: OutputOffsets | undefined;
+
+  /**
+   * Oldest bytes still kept.
+   *
+   * @generated from field: picod.v1.OutputOffsets kept_from = 16;
+   */
+  keptFrom?: OutputOffsets | undefined;
+
+  /**
+   * Processes alive in its tree, the leader included; counted when asked for.
+   *
+   * @generated from field: uint32 live_processes = 17;
+   */
+  liveProcesses: number;
+
+  /**
+   * Bytes of input accepted so far.
+   *
+   * @generated from field: uint64 input_bytes = 18;
+   */
+  inputBytes: bigint;
+
+  /**
+   * @generated from field: string session_id = 19;
+   */
+  sessionId: string;
+};
+
+/**
+ * Describes the message picod.v1.Process.
+ * Use `create(ProcessSchema)` to create a new message.
+ */
+export const ProcessSchema: GenMessage<Process> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 13);
+
+/**
+ * @generated from enum picod.v1.Process.State
+ */
+export enum Process_State {
+  /**
+   * @generated from enum value: STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: STATE_RUNNING = 1;
+   */
+  RUNNING = 1,
+
+  /**
+   * It is being ended.
+   *
+   * @generated from enum value: STATE_STOPPING = 2;
+   */
+  STOPPING = 2,
+
+  /**
+   * @generated from enum value: STATE_ENDED = 3;
+   */
+  ENDED = 3,
+}
+
+/**
+ * Describes the enum picod.v1.Process.State.
+ */
+export const Process_StateSchema: GenEnum<Process_State> = /*@__PURE__*/
+  enumDesc(file_picod_v1_process, 13, 0);
+
+/**
+ * @generated from message picod.v1.GetProcessRequest
+ */
+export type GetProcessRequest = Message<"picod.v1.GetProcessRequest"> & {
+  /**
+   * @generated from field: picod.v1.ProcessSelector process = 1;
+   */
+  process?: ProcessSelector | undefined;
+};
+
+/**
+ * Describes the message picod.v1.GetProcessRequest.
+ * Use `create(GetProcessRequestSchema)` to create a new message.
+ */
+export const GetProcessRequestSchema: GenMessage<GetProcessRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 14);
+
+/**
+ * @generated from message picod.v1.GetProcessResponse
+ */
+export type GetProcessResponse = Message<"picod.v1.GetProcessResponse"> & {
+  /**
+   * @generated from field: picod.v1.Process process = 1;
+   */
+  process?: Process | undefined;
+};
+
+/**
+ * Describes the message picod.v1.GetProcessResponse.
+ * Use `create(GetProcessResponseSchema)` to create a new message.
+ */
+export const GetProcessResponseSchema: GenMessage<GetProcessResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 15);
+
+/**
+ * @generated from message picod.v1.ListProcessesRequest
+ */
+export type ListProcessesRequest = Message<"picod.v1.ListProcessesRequest"> & {
+  /**
+   * Only processes with this tag.
+   *
+   * @generated from field: string tag = 1;
+   */
+  tag: string;
+
+  /**
+   * Only processes in this state.
+   *
+   * @generated from field: picod.v1.Process.State state = 2;
+   */
+  state: Process_State;
+};
+
+/**
+ * Describes the message picod.v1.ListProcessesRequest.
+ * Use `create(ListProcessesRequestSchema)` to create a new message.
+ */
+export const ListProcessesRequestSchema: GenMessage<ListProcessesRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 16);
+
+/**
+ * @generated from message picod.v1.ListProcessesResponse
+ */
+export type ListProcessesResponse = Message<"picod.v1.ListProcessesResponse"> & {
+  /**
+   * @generated from field: repeated picod.v1.Process processes = 1;
+   */
+  processes: Process[];
+};
+
+/**
+ * Describes the message picod.v1.ListProcessesResponse.
+ * Use `create(ListProcessesResponseSchema)` to create a new message.
+ */
+export const ListProcessesResponseSchema: GenMessage<ListProcessesResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 17);
+
+/**
+ * @generated from message picod.v1.WatchProcessesRequest
+ */
+export type WatchProcessesRequest = Message<"picod.v1.WatchProcessesRequest"> & {
+  /**
+   * @generated from field: google.protobuf.Duration keepalive_interval = 1;
+   */
+  keepaliveInterval?: Duration | undefined;
+};
+
+/**
+ * Describes the message picod.v1.WatchProcessesRequest.
+ * Use `create(WatchProcessesRequestSchema)` to create a new message.
+ */
+export const WatchProcessesRequestSchema: GenMessage<WatchProcessesRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 18);
+
+/**
+ * @generated from message picod.v1.WatchProcessesResponse
+ */
+export type WatchProcessesResponse = Message<"picod.v1.WatchProcessesResponse"> & {
+  /**
+   * @generated from oneof picod.v1.WatchProcessesResponse.event
+   */
+  event: {
+    /**
+     * @generated from field: picod.v1.Process started = 1;
+     */
+    value: Process;
+    case: "started";
+  } | {
+    /**
+     * @generated from field: picod.v1.Process updated = 2;
+     */
+    value: Process;
+    case: "updated";
+  } | {
+    /**
+     * @generated from field: picod.v1.Process ended = 3;
+     */
+    value: Process;
+    case: "ended";
+  } | {
+    /**
+     * The record was deleted, or its retention is over.
+     *
+     * @generated from field: string deleted_id = 4;
+     */
+    value: string;
+    case: "deletedId";
+  } | {
+    /**
+     * @generated from field: picod.v1.ProcessKeepalive keepalive = 5;
+     */
+    value: ProcessKeepalive;
+    case: "keepalive";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message picod.v1.WatchProcessesResponse.
+ * Use `create(WatchProcessesResponseSchema)` to create a new message.
+ */
+export const WatchProcessesResponseSchema: GenMessage<WatchProcessesResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 19);
+
+/**
+ * @generated from message picod.v1.SendInputRequest
+ */
+export type SendInputRequest = Message<"picod.v1.SendInputRequest"> & {
+  /**
+   * @generated from field: picod.v1.ProcessSelector process = 1;
+   */
+  process?: ProcessSelector | undefined;
+
+  /**
+   * @generated from field: bytes data = 2;
+   */
+  data: Uint8Array;
+
+  /**
+   * Position of `data` in all input of the process. Default: after what has arrived.
+   *
+   * @generated from field: optional uint64 offset = 3;
+   */
+  offset?: bigint | undefined;
+};
+
+/**
+ * Describes the message picod.v1.SendInputRequest.
+ * Use `create(SendInputRequestSchema)` to create a new message.
+ */
+export const SendInputRequestSchema: GenMessage<SendInputRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 20);
+
+/**
+ * @generated from message picod.v1.SendInputResponse
+ */
+export type SendInputResponse = Message<"picod.v1.SendInputResponse"> & {
+  /**
+   * Bytes of input accepted so far: the offset of what comes next.
+   *
+   * @generated from field: uint64 input_bytes = 1;
+   */
+  inputBytes: bigint;
+};
+
+/**
+ * Describes the message picod.v1.SendInputResponse.
+ * Use `create(SendInputResponseSchema)` to create a new message.
+ */
+export const SendInputResponseSchema: GenMessage<SendInputResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 21);
+
+/**
+ * @generated from message picod.v1.StreamInputRequest
+ */
+export type StreamInputRequest = Message<"picod.v1.StreamInputRequest"> & {
+  /**
+   * @generated from oneof picod.v1.StreamInputRequest.request
+   */
+  request: {
+    /**
+     * First, exactly once.
+     *
+     * @generated from field: picod.v1.StreamInputTarget target = 1;
+     */
+    value: StreamInputTarget;
+    case: "target";
+  } | {
+    /**
+     * @generated from field: bytes data = 2;
+     */
+    value: Uint8Array;
+    case: "data";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message picod.v1.StreamInputRequest.
+ * Use `create(StreamInputRequestSchema)` to create a new message.
+ */
+export const StreamInputRequestSchema: GenMessage<StreamInputRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 22);
+
+/**
+ * @generated from message picod.v1.StreamInputTarget
+ */
+export type StreamInputTarget = Message<"picod.v1.StreamInputTarget"> & {
+  /**
+   * @generated from field: picod.v1.ProcessSelector process = 1;
+   */
+  process?: ProcessSelector | undefined;
+
+  /**
+   * As SendInputRequest, for the first piece.
+   *
+   * @generated from field: optional uint64 offset = 2;
+   */
+  offset?: bigint | undefined;
+
+  /**
+   * Close the input at the end of the stream.
+   *
+   * @generated from field: bool close = 3;
+   */
+  close: boolean;
+};
+
+/**
+ * Describes the message picod.v1.StreamInputTarget.
+ * Use `create(StreamInputTargetSchema)` to create a new message.
+ */
+export const StreamInputTargetSchema: GenMessage<StreamInputTarget> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 23);
+
+/**
+ * @generated from message picod.v1.StreamInputResponse
+ */
+export type StreamInputResponse = Message<"picod.v1.StreamInputResponse"> & {
+  /**
+   * @generated from field: uint64 input_bytes = 1;
+   */
+  inputBytes: bigint;
+};
+
+/**
+ * Describes the message picod.v1.StreamInputResponse.
+ * Use `create(StreamInputResponseSchema)` to create a new message.
+ */
+export const StreamInputResponseSchema: GenMessage<StreamInputResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 24);
+
+/**
+ * @generated from message picod.v1.CloseInputRequest
+ */
+export type CloseInputRequest = Message<"picod.v1.CloseInputRequest"> & {
+  /**
+   * @generated from field: picod.v1.ProcessSelector process = 1;
+   */
+  process?: ProcessSelector | undefined;
+};
+
+/**
+ * Describes the message picod.v1.CloseInputRequest.
+ * Use `create(CloseInputRequestSchema)` to create a new message.
+ */
+export const CloseInputRequestSchema: GenMessage<CloseInputRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 25);
+
+/**
+ * @generated from message picod.v1.CloseInputResponse
+ */
+export type CloseInputResponse = Message<"picod.v1.CloseInputResponse"> & {
+};
+
+/**
+ * Describes the message picod.v1.CloseInputResponse.
+ * Use `create(CloseInputResponseSchema)` to create a new message.
+ */
+export const CloseInputResponseSchema: GenMessage<CloseInputResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 26);
+
+/**
+ * @generated from message picod.v1.ResizePtyRequest
+ */
+export type ResizePtyRequest = Message<"picod.v1.ResizePtyRequest"> & {
+  /**
+   * @generated from field: picod.v1.ProcessSelector process = 1;
+   */
+  process?: ProcessSelector | undefined;
+
+  /**
+   * @generated from field: picod.v1.PtySize size = 2;
+   */
+  size?: PtySize | undefined;
+};
+
+/**
+ * Describes the message picod.v1.ResizePtyRequest.
+ * Use `create(ResizePtyRequestSchema)` to create a new message.
+ */
+export const ResizePtyRequestSchema: GenMessage<ResizePtyRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 27);
+
+/**
+ * @generated from message picod.v1.ResizePtyResponse
+ */
+export type ResizePtyResponse = Message<"picod.v1.ResizePtyResponse"> & {
+};
+
+/**
+ * Describes the message picod.v1.ResizePtyResponse.
+ * Use `create(ResizePtyResponseSchema)` to create a new message.
+ */
+export const ResizePtyResponseSchema: GenMessage<ResizePtyResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 28);
+
+/**
+ * @generated from message picod.v1.SendSignalRequest
+ */
+export type SendSignalRequest = Message<"picod.v1.SendSignalRequest"> & {
+  /**
+   * @generated from field: picod.v1.ProcessSelector process = 1;
+   */
+  process?: ProcessSelector | undefined;
+
+  /**
+   * Name ("SIGTERM", "TERM") or number ("15").
+   *
+   * @generated from field: string signal = 2;
+   */
+  signal: string;
+
+  /**
+   * To the leader alone instead of its process group.
+   *
+   * @generated from field: bool leader_only = 3;
+   */
+  leaderOnly: boolean;
+};
+
+/**
+ * Describes the message picod.v1.SendSignalRequest.
+ * Use `create(SendSignalRequestSchema)` to create a new message.
+ */
+export const SendSignalRequestSchema: GenMessage<SendSignalRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 29);
+
+/**
+ * @generated from message picod.v1.SendSignalResponse
+ */
+export type SendSignalResponse = Message<"picod.v1.SendSignalResponse"> & {
+};
+
+/**
+ * Describes the message picod.v1.SendSignalResponse.
+ * Use `create(SendSignalResponseSchema)` to create a new message.
+ */
+export const SendSignalResponseSchema: GenMessage<SendSignalResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 30);
+
+/**
+ * @generated from message picod.v1.UpdateProcessRequest
+ */
+export type UpdateProcessRequest = Message<"picod.v1.UpdateProcessRequest"> & {
+  /**
+   * @generated from field: picod.v1.ProcessSelector process = 1;
+   */
+  process?: ProcessSelector | undefined;
+
+  /**
+   * Empty removes it; absent keeps it.
+   *
+   * @generated from field: optional string tag = 2;
+   */
+  tag?: string | undefined;
+
+  /**
+   * @generated from field: optional string label = 3;
+   */
+  label?: string | undefined;
+};
+
+/**
+ * Describes the message picod.v1.UpdateProcessRequest.
+ * Use `create(UpdateProcessRequestSchema)` to create a new message.
+ */
+export const UpdateProcessRequestSchema: GenMessage<UpdateProcessRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 31);
+
+/**
+ * @generated from message picod.v1.UpdateProcessResponse
+ */
+export type UpdateProcessResponse = Message<"picod.v1.UpdateProcessResponse"> & {
+  /**
+   * @generated from field: picod.v1.Process process = 1;
+   */
+  process?: Process | undefined;
+};
+
+/**
+ * Describes the message picod.v1.UpdateProcessResponse.
+ * Use `create(UpdateProcessResponseSchema)` to create a new message.
+ */
+export const UpdateProcessResponseSchema: GenMessage<UpdateProcessResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 32);
+
+/**
+ * @generated from message picod.v1.StopProcessRequest
+ */
+export type StopProcessRequest = Message<"picod.v1.StopProcessRequest"> & {
+  /**
+   * @generated from field: picod.v1.ProcessSelector process = 1;
+   */
+  process?: ProcessSelector | undefined;
+
+  /**
+   * Between TERM and KILL. Default: the daemon's `--kill-grace`; 0 kills at once.
+   *
+   * @generated from field: google.protobuf.Duration grace = 2;
+   */
+  grace?: Duration | undefined;
+};
+
+/**
+ * Describes the message picod.v1.StopProcessRequest.
+ * Use `create(StopProcessRequestSchema)` to create a new message.
+ */
+export const StopProcessRequestSchema: GenMessage<StopProcessRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 33);
+
+/**
+ * @generated from message picod.v1.StopProcessResponse
+ */
+export type StopProcessResponse = Message<"picod.v1.StopProcessResponse"> & {
+  /**
+   * @generated from field: picod.v1.Process process = 1;
+   */
+  process?: Process | undefined;
+
+  /**
+   * KILL was needed.
+   *
+   * @generated from field: bool forced = 2;
+   */
+  forced: boolean;
+
+  /**
+   * Processes that could not be ended.
+   *
+   * @generated from field: uint32 surviving_processes = 3;
+   */
+  survivingProcesses: number;
+};
+
+/**
+ * Describes the message picod.v1.StopProcessResponse.
+ * Use `create(StopProcessResponseSchema)` to create a new message.
+ */
+export const StopProcessResponseSchema: GenMessage<StopProcessResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 34);
+
+/**
+ * @generated from message picod.v1.DeleteProcessRequest
+ */
+export type DeleteProcessRequest = Message<"picod.v1.DeleteProcessRequest"> & {
+  /**
+   * @generated from field: picod.v1.ProcessSelector process = 1;
+   */
+  process?: ProcessSelector | undefined;
+
+  /**
+   * End it first when it runs.
+   *
+   * @generated from field: bool stop = 2;
+   */
+  stop: boolean;
+};
+
+/**
+ * Describes the message picod.v1.DeleteProcessRequest.
+ * Use `create(DeleteProcessRequestSchema)` to create a new message.
+ */
+export const DeleteProcessRequestSchema: GenMessage<DeleteProcessRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 35);
+
+/**
+ * @generated from message picod.v1.DeleteProcessResponse
+ */
+export type DeleteProcessResponse = Message<"picod.v1.DeleteProcessResponse"> & {
+};
+
+/**
+ * Describes the message picod.v1.DeleteProcessResponse.
+ * Use `create(DeleteProcessResponseSchema)` to create a new message.
+ */
+export const DeleteProcessResponseSchema: GenMessage<DeleteProcessResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 36);
 
 /**
  * @generated from message picod.v1.ExecuteRequest
@@ -96,7 +1229,7 @@ export type ExecuteRequest = Message<"picod.v1.ExecuteRequest"> & {
  * Use `create(ExecuteRequestSchema)` to create a new message.
  */
 export const ExecuteRequestSchema: GenMessage<ExecuteRequest> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 0);
+  messageDesc(file_picod_v1_process, 37);
 
 /**
  * ResourceLimits are set as setrlimit(2) soft and hard limits before the program starts. Absent: inherited.
@@ -145,7 +1278,7 @@ export type ResourceLimits = Message<"picod.v1.ResourceLimits"> & {
  * Use `create(ResourceLimitsSchema)` to create a new message.
  */
 export const ResourceLimitsSchema: GenMessage<ResourceLimits> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 1);
+  messageDesc(file_picod_v1_process, 38);
 
 /**
  * @generated from message picod.v1.ExecuteResponse
@@ -212,7 +1345,7 @@ export type ExecuteResponse = Message<"picod.v1.ExecuteResponse"> & {
  * Use `create(ExecuteResponseSchema)` to create a new message.
  */
 export const ExecuteResponseSchema: GenMessage<ExecuteResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 2);
+  messageDesc(file_picod_v1_process, 39);
 
 /**
  * OutputSummary says what happened to one stream: total_bytes = bytes represented in the string + omitted_bytes.
@@ -254,7 +1387,7 @@ export type OutputSummary = Message<"picod.v1.OutputSummary"> & {
  * Use `create(OutputSummarySchema)` to create a new message.
  */
 export const OutputSummarySchema: GenMessage<OutputSummary> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 3);
+  messageDesc(file_picod_v1_process, 40);
 
 /**
  * Outcome is the one reason why a process ended.
@@ -308,7 +1441,7 @@ export type Outcome = Message<"picod.v1.Outcome"> & {
  * Use `create(OutcomeSchema)` to create a new message.
  */
 export const OutcomeSchema: GenMessage<Outcome> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 4);
+  messageDesc(file_picod_v1_process, 41);
 
 /**
  * @generated from enum picod.v1.Outcome.Reason
@@ -373,7 +1506,7 @@ export enum Outcome_Reason {
  * Describes the enum picod.v1.Outcome.Reason.
  */
 export const Outcome_ReasonSchema: GenEnum<Outcome_Reason> = /*@__PURE__*/
-  enumDesc(file_picod_v1_process, 4, 0);
+  enumDesc(file_picod_v1_process, 41, 0);
 
 /**
  * ResourceUsage is what wait4(2) reports of the process and the descendants it waited for.
@@ -392,7 +1525,8 @@ export type ResourceUsage = Message<"picod.v1.ResourceUsage"> & {
   systemTime?: Duration | undefined;
 
   /**
-   * Largest resident set, in bytes.
+   * Largest resident set, in bytes. Never less than the daemon's own when it started the process: the kernel counts the memory
+   * that both share until execve(2).
    *
    * @generated from field: uint64 max_rss_bytes = 3;
    */
@@ -404,7 +1538,38 @@ export type ResourceUsage = Message<"picod.v1.ResourceUsage"> & {
  * Use `create(ResourceUsageSchema)` to create a new message.
  */
 export const ResourceUsageSchema: GenMessage<ResourceUsage> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 5);
+  messageDesc(file_picod_v1_process, 42);
+
+/**
+ * @generated from enum picod.v1.OutputStream
+ */
+export enum OutputStream {
+  /**
+   * @generated from enum value: OUTPUT_STREAM_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: OUTPUT_STREAM_STDOUT = 1;
+   */
+  STDOUT = 1,
+
+  /**
+   * @generated from enum value: OUTPUT_STREAM_STDERR = 2;
+   */
+  STDERR = 2,
+
+  /**
+   * @generated from enum value: OUTPUT_STREAM_PTY = 3;
+   */
+  PTY = 3,
+}
+
+/**
+ * Describes the enum picod.v1.OutputStream.
+ */
+export const OutputStreamSchema: GenEnum<OutputStream> = /*@__PURE__*/
+  enumDesc(file_picod_v1_process, 0);
 
 /**
  * ProcessService runs commands inside the sandbox.
@@ -447,6 +1612,182 @@ export const ProcessService: GenService<{
     methodKind: "unary";
     input: typeof ExecuteRequestSchema;
     output: typeof ExecuteResponseSchema;
+  },
+  /**
+   * Start starts a process that outlives the call, and follows it: `started`, then output and keepalives, last `ended`.
+   *
+   * With an `id` that a process of the same specification has, running or ended, that process is followed instead, from its
+   * first output on: so a Start whose answer was lost can be repeated.
+   *
+   * Errors: as Execute; ALREADY_EXISTS when `id` belongs to a process of another specification (the message names the field that
+   * differs) or `tag` to another live process; RESOURCE_EXHAUSTED for too many live processes or followers of one.
+   * A program that cannot be started is `ended` with SPAWN_FAILED.
+   * Cancelling stops following; the process runs on.
+   *
+   * @generated from rpc picod.v1.ProcessService.Start
+   */
+  start: {
+    methodKind: "server_streaming";
+    input: typeof StartRequestSchema;
+    output: typeof StartResponseSchema;
+  },
+  /**
+   * Attach follows a process, running or ended, from given offsets of its output: `started`, output, last `ended`.
+   *
+   * Output that is no longer kept is reported as `trimmed`.
+   *
+   * Errors: NOT_FOUND when there is no such process; OUT_OF_RANGE when an offset lies beyond what was written;
+   * RESOURCE_EXHAUSTED for too many followers. Cancelling stops following; the process runs on.
+   *
+   * @generated from rpc picod.v1.ProcessService.Attach
+   */
+  attach: {
+    methodKind: "server_streaming";
+    input: typeof AttachRequestSchema;
+    output: typeof AttachResponseSchema;
+  },
+  /**
+   * GetProcess describes one process, running or ended.
+   *
+   * Errors: NOT_FOUND. Cancelling has no effect.
+   *
+   * @generated from rpc picod.v1.ProcessService.GetProcess
+   */
+  getProcess: {
+    methodKind: "unary";
+    input: typeof GetProcessRequestSchema;
+    output: typeof GetProcessResponseSchema;
+  },
+  /**
+   * ListProcesses describes all processes that are kept, oldest first.
+   *
+   * Errors: those of every method. Cancelling has no effect.
+   *
+   * @generated from rpc picod.v1.ProcessService.ListProcesses
+   */
+  listProcesses: {
+    methodKind: "unary";
+    input: typeof ListProcessesRequestSchema;
+    output: typeof ListProcessesResponseSchema;
+  },
+  /**
+   * WatchProcesses streams what happens to processes from now on, beginning with a keepalive.
+   *
+   * Errors: those of every method. Cancelling stops watching.
+   *
+   * @generated from rpc picod.v1.ProcessService.WatchProcesses
+   */
+  watchProcesses: {
+    methodKind: "server_streaming";
+    input: typeof WatchProcessesRequestSchema;
+    output: typeof WatchProcessesResponseSchema;
+  },
+  /**
+   * SendInput appends to the standard input, or the terminal, of a process. It answers when the bytes are accepted.
+   *
+   * With `offset`, the position of `data` in everything that was ever sent, bytes that have arrived before are left out: so a
+   * call whose answer was lost can be repeated.
+   *
+   * Errors: NOT_FOUND; FAILED_PRECONDITION when it has ended, was started without standard input, or its input is closed;
+   * OUT_OF_RANGE when `offset` lies beyond what has arrived; RESOURCE_EXHAUSTED when too much waits for the process to read it.
+   * Cancelling does not take back what was accepted.
+   *
+   * @generated from rpc picod.v1.ProcessService.SendInput
+   */
+  sendInput: {
+    methodKind: "unary";
+    input: typeof SendInputRequestSchema;
+    output: typeof SendInputResponseSchema;
+  },
+  /**
+   * StreamInput is SendInput for many pieces: `target`, then `data`. Waits where the process is slower than the sender.
+   *
+   * Errors: as SendInput, but it waits instead of RESOURCE_EXHAUSTED; INVALID_ARGUMENT when the first message is not `target`.
+   * Cancelling stops sending.
+   *
+   * @generated from rpc picod.v1.ProcessService.StreamInput
+   */
+  streamInput: {
+    methodKind: "client_streaming";
+    input: typeof StreamInputRequestSchema;
+    output: typeof StreamInputResponseSchema;
+  },
+  /**
+   * CloseInput closes the standard input of a process after what was sent; a terminal gets its end-of-file character.
+   *
+   * Errors: NOT_FOUND; FAILED_PRECONDITION when it was started without standard input. Safe to repeat, also after its end.
+   * Cancelling has no effect.
+   *
+   * @generated from rpc picod.v1.ProcessService.CloseInput
+   */
+  closeInput: {
+    methodKind: "unary";
+    input: typeof CloseInputRequestSchema;
+    output: typeof CloseInputResponseSchema;
+  },
+  /**
+   * ResizePty changes the size of a process's terminal, which gets SIGWINCH.
+   *
+   * Errors: NOT_FOUND; FAILED_PRECONDITION when it has no terminal or has ended; INVALID_ARGUMENT for a size of 0 or over 65535.
+   * Cancelling has no effect.
+   *
+   * @generated from rpc picod.v1.ProcessService.ResizePty
+   */
+  resizePty: {
+    methodKind: "unary";
+    input: typeof ResizePtyRequestSchema;
+    output: typeof ResizePtyResponseSchema;
+  },
+  /**
+   * SendSignal sends any signal to the process group, or to the leader alone.
+   *
+   * Errors: NOT_FOUND; FAILED_PRECONDITION when it has ended; INVALID_ARGUMENT for an unknown signal. Cancelling has no effect.
+   *
+   * @generated from rpc picod.v1.ProcessService.SendSignal
+   */
+  sendSignal: {
+    methodKind: "unary";
+    input: typeof SendSignalRequestSchema;
+    output: typeof SendSignalResponseSchema;
+  },
+  /**
+   * UpdateProcess changes tag and label.
+   *
+   * Errors: NOT_FOUND; ALREADY_EXISTS when another live process has the tag. Cancelling has no effect.
+   *
+   * @generated from rpc picod.v1.ProcessService.UpdateProcess
+   */
+  updateProcess: {
+    methodKind: "unary";
+    input: typeof UpdateProcessRequestSchema;
+    output: typeof UpdateProcessResponseSchema;
+  },
+  /**
+   * StopProcess ends a process and everything that descends from it: TERM, a grace period, KILL. It answers when they are gone,
+   * with what could not be ended. Of a process that has ended it reaches the background children that were left.
+   *
+   * It also ends a running Execute that was given an `id`; `process` is absent then.
+   *
+   * Errors: NOT_FOUND. Cancelling stops waiting; the process is being ended all the same. Safe to repeat.
+   *
+   * @generated from rpc picod.v1.ProcessService.StopProcess
+   */
+  stopProcess: {
+    methodKind: "unary";
+    input: typeof StopProcessRequestSchema;
+    output: typeof StopProcessResponseSchema;
+  },
+  /**
+   * DeleteProcess forgets an ended process and its output.
+   *
+   * Errors: NOT_FOUND; FAILED_PRECONDITION when it runs and `stop` is not asked for. Cancelling has no effect once it is ended.
+   *
+   * @generated from rpc picod.v1.ProcessService.DeleteProcess
+   */
+  deleteProcess: {
+    methodKind: "unary";
+    input: typeof DeleteProcessRequestSchema;
+    output: typeof DeleteProcessResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_picod_v1_process, 0);

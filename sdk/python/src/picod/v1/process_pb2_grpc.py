@@ -51,6 +51,71 @@ class ProcessServiceStub(object):
                 request_serializer=picod_dot_v1_dot_process__pb2.ExecuteRequest.SerializeToString,
                 response_deserializer=picod_dot_v1_dot_process__pb2.ExecuteResponse.FromString,
                 _registered_method=True)
+        self.Start = channel.unary_stream(
+                '/picod.v1.ProcessService/Start',
+                request_serializer=picod_dot_v1_dot_process__pb2.StartRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.StartResponse.FromString,
+                _registered_method=True)
+        self.Attach = channel.unary_stream(
+                '/picod.v1.ProcessService/Attach',
+                request_serializer=picod_dot_v1_dot_process__pb2.AttachRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.AttachResponse.FromString,
+                _registered_method=True)
+        self.GetProcess = channel.unary_unary(
+                '/picod.v1.ProcessService/GetProcess',
+                request_serializer=picod_dot_v1_dot_process__pb2.GetProcessRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.GetProcessResponse.FromString,
+                _registered_method=True)
+        self.ListProcesses = channel.unary_unary(
+                '/picod.v1.ProcessService/ListProcesses',
+                request_serializer=picod_dot_v1_dot_process__pb2.ListProcessesRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.ListProcessesResponse.FromString,
+                _registered_method=True)
+        self.WatchProcesses = channel.unary_stream(
+                '/picod.v1.ProcessService/WatchProcesses',
+                request_serializer=picod_dot_v1_dot_process__pb2.WatchProcessesRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.WatchProcessesResponse.FromString,
+                _registered_method=True)
+        self.SendInput = channel.unary_unary(
+                '/picod.v1.ProcessService/SendInput',
+                request_serializer=picod_dot_v1_dot_process__pb2.SendInputRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.SendInputResponse.FromString,
+                _registered_method=True)
+        self.StreamInput = channel.stream_unary(
+                '/picod.v1.ProcessService/StreamInput',
+                request_serializer=picod_dot_v1_dot_process__pb2.StreamInputRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.StreamInputResponse.FromString,
+                _registered_method=True)
+        self.CloseInput = channel.unary_unary(
+                '/picod.v1.ProcessService/CloseInput',
+                request_serializer=picod_dot_v1_dot_process__pb2.CloseInputRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.CloseInputResponse.FromString,
+                _registered_method=True)
+        self.ResizePty = channel.unary_unary(
+                '/picod.v1.ProcessService/ResizePty',
+                request_serializer=picod_dot_v1_dot_process__pb2.ResizePtyRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.ResizePtyResponse.FromString,
+                _registered_method=True)
+        self.SendSignal = channel.unary_unary(
+                '/picod.v1.ProcessService/SendSignal',
+                request_serializer=picod_dot_v1_dot_process__pb2.SendSignalRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.SendSignalResponse.FromString,
+                _registered_method=True)
+        self.UpdateProcess = channel.unary_unary(
+                '/picod.v1.ProcessService/UpdateProcess',
+                request_serializer=picod_dot_v1_dot_process__pb2.UpdateProcessRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.UpdateProcessResponse.FromString,
+                _registered_method=True)
+        self.StopProcess = channel.unary_unary(
+                '/picod.v1.ProcessService/StopProcess',
+                request_serializer=picod_dot_v1_dot_process__pb2.StopProcessRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.StopProcessResponse.FromString,
+                _registered_method=True)
+        self.DeleteProcess = channel.unary_unary(
+                '/picod.v1.ProcessService/DeleteProcess',
+                request_serializer=picod_dot_v1_dot_process__pb2.DeleteProcessRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.DeleteProcessResponse.FromString,
+                _registered_method=True)
 
 
 class ProcessServiceServicer(object):
@@ -90,6 +155,143 @@ class ProcessServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Start(self, request, context):
+        """Start starts a process that outlives the call, and follows it: `started`, then output and keepalives, last `ended`.
+
+        With an `id` that a process of the same specification has, running or ended, that process is followed instead, from its
+        first output on: so a Start whose answer was lost can be repeated.
+
+        Errors: as Execute; ALREADY_EXISTS when `id` belongs to a process of another specification (the message names the field that
+        differs) or `tag` to another live process; RESOURCE_EXHAUSTED for too many live processes or followers of one.
+        A program that cannot be started is `ended` with SPAWN_FAILED.
+        Cancelling stops following; the process runs on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Attach(self, request, context):
+        """Attach follows a process, running or ended, from given offsets of its output: `started`, output, last `ended`.
+
+        Output that is no longer kept is reported as `trimmed`.
+
+        Errors: NOT_FOUND when there is no such process; OUT_OF_RANGE when an offset lies beyond what was written;
+        RESOURCE_EXHAUSTED for too many followers. Cancelling stops following; the process runs on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetProcess(self, request, context):
+        """GetProcess describes one process, running or ended.
+
+        Errors: NOT_FOUND. Cancelling has no effect.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListProcesses(self, request, context):
+        """ListProcesses describes all processes that are kept, oldest first.
+
+        Errors: those of every method. Cancelling has no effect.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchProcesses(self, request, context):
+        """WatchProcesses streams what happens to processes from now on, beginning with a keepalive.
+
+        Errors: those of every method. Cancelling stops watching.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SendInput(self, request, context):
+        """SendInput appends to the standard input, or the terminal, of a process. It answers when the bytes are accepted.
+
+        With `offset`, the position of `data` in everything that was ever sent, bytes that have arrived before are left out: so a
+        call whose answer was lost can be repeated.
+
+        Errors: NOT_FOUND; FAILED_PRECONDITION when it has ended, was started without standard input, or its input is closed;
+        OUT_OF_RANGE when `offset` lies beyond what has arrived; RESOURCE_EXHAUSTED when too much waits for the process to read it.
+        Cancelling does not take back what was accepted.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StreamInput(self, request_iterator, context):
+        """StreamInput is SendInput for many pieces: `target`, then `data`. Waits where the process is slower than the sender.
+
+        Errors: as SendInput, but it waits instead of RESOURCE_EXHAUSTED; INVALID_ARGUMENT when the first message is not `target`.
+        Cancelling stops sending.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CloseInput(self, request, context):
+        """CloseInput closes the standard input of a process after what was sent; a terminal gets its end-of-file character.
+
+        Errors: NOT_FOUND; FAILED_PRECONDITION when it was started without standard input. Safe to repeat, also after its end.
+        Cancelling has no effect.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResizePty(self, request, context):
+        """ResizePty changes the size of a process's terminal, which gets SIGWINCH.
+
+        Errors: NOT_FOUND; FAILED_PRECONDITION when it has no terminal or has ended; INVALID_ARGUMENT for a size of 0 or over 65535.
+        Cancelling has no effect.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SendSignal(self, request, context):
+        """SendSignal sends any signal to the process group, or to the leader alone.
+
+        Errors: NOT_FOUND; FAILED_PRECONDITION when it has ended; INVALID_ARGUMENT for an unknown signal. Cancelling has no effect.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateProcess(self, request, context):
+        """UpdateProcess changes tag and label.
+
+        Errors: NOT_FOUND; ALREADY_EXISTS when another live process has the tag. Cancelling has no effect.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StopProcess(self, request, context):
+        """StopProcess ends a process and everything that descends from it: TERM, a grace period, KILL. It answers when they are gone,
+        with what could not be ended. Of a process that has ended it reaches the background children that were left.
+
+        It also ends a running Execute that was given an `id`; `process` is absent then.
+
+        Errors: NOT_FOUND. Cancelling stops waiting; the process is being ended all the same. Safe to repeat.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteProcess(self, request, context):
+        """DeleteProcess forgets an ended process and its output.
+
+        Errors: NOT_FOUND; FAILED_PRECONDITION when it runs and `stop` is not asked for. Cancelling has no effect once it is ended.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ProcessServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -97,6 +299,71 @@ def add_ProcessServiceServicer_to_server(servicer, server):
                     servicer.Execute,
                     request_deserializer=picod_dot_v1_dot_process__pb2.ExecuteRequest.FromString,
                     response_serializer=picod_dot_v1_dot_process__pb2.ExecuteResponse.SerializeToString,
+            ),
+            'Start': grpc.unary_stream_rpc_method_handler(
+                    servicer.Start,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.StartRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.StartResponse.SerializeToString,
+            ),
+            'Attach': grpc.unary_stream_rpc_method_handler(
+                    servicer.Attach,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.AttachRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.AttachResponse.SerializeToString,
+            ),
+            'GetProcess': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetProcess,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.GetProcessRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.GetProcessResponse.SerializeToString,
+            ),
+            'ListProcesses': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListProcesses,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.ListProcessesRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.ListProcessesResponse.SerializeToString,
+            ),
+            'WatchProcesses': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchProcesses,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.WatchProcessesRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.WatchProcessesResponse.SerializeToString,
+            ),
+            'SendInput': grpc.unary_unary_rpc_method_handler(
+                    servicer.SendInput,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.SendInputRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.SendInputResponse.SerializeToString,
+            ),
+            'StreamInput': grpc.stream_unary_rpc_method_handler(
+                    servicer.StreamInput,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.StreamInputRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.StreamInputResponse.SerializeToString,
+            ),
+            'CloseInput': grpc.unary_unary_rpc_method_handler(
+                    servicer.CloseInput,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.CloseInputRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.CloseInputResponse.SerializeToString,
+            ),
+            'ResizePty': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResizePty,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.ResizePtyRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.ResizePtyResponse.SerializeToString,
+            ),
+            'SendSignal': grpc.unary_unary_rpc_method_handler(
+                    servicer.SendSignal,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.SendSignalRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.SendSignalResponse.SerializeToString,
+            ),
+            'UpdateProcess': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateProcess,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.UpdateProcessRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.UpdateProcessResponse.SerializeToString,
+            ),
+            'StopProcess': grpc.unary_unary_rpc_method_handler(
+                    servicer.StopProcess,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.StopProcessRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.StopProcessResponse.SerializeToString,
+            ),
+            'DeleteProcess': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteProcess,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.DeleteProcessRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.DeleteProcessResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -138,6 +405,357 @@ class ProcessService(object):
             '/picod.v1.ProcessService/Execute',
             picod_dot_v1_dot_process__pb2.ExecuteRequest.SerializeToString,
             picod_dot_v1_dot_process__pb2.ExecuteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Start(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/picod.v1.ProcessService/Start',
+            picod_dot_v1_dot_process__pb2.StartRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.StartResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Attach(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/picod.v1.ProcessService/Attach',
+            picod_dot_v1_dot_process__pb2.AttachRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.AttachResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetProcess(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.ProcessService/GetProcess',
+            picod_dot_v1_dot_process__pb2.GetProcessRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.GetProcessResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListProcesses(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.ProcessService/ListProcesses',
+            picod_dot_v1_dot_process__pb2.ListProcessesRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.ListProcessesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchProcesses(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/picod.v1.ProcessService/WatchProcesses',
+            picod_dot_v1_dot_process__pb2.WatchProcessesRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.WatchProcessesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SendInput(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.ProcessService/SendInput',
+            picod_dot_v1_dot_process__pb2.SendInputRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.SendInputResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StreamInput(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/picod.v1.ProcessService/StreamInput',
+            picod_dot_v1_dot_process__pb2.StreamInputRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.StreamInputResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CloseInput(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.ProcessService/CloseInput',
+            picod_dot_v1_dot_process__pb2.CloseInputRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.CloseInputResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResizePty(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.ProcessService/ResizePty',
+            picod_dot_v1_dot_process__pb2.ResizePtyRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.ResizePtyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SendSignal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.ProcessService/SendSignal',
+            picod_dot_v1_dot_process__pb2.SendSignalRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.SendSignalResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateProcess(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.ProcessService/UpdateProcess',
+            picod_dot_v1_dot_process__pb2.UpdateProcessRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.UpdateProcessResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StopProcess(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.ProcessService/StopProcess',
+            picod_dot_v1_dot_process__pb2.StopProcessRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.StopProcessResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteProcess(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.ProcessService/DeleteProcess',
+            picod_dot_v1_dot_process__pb2.DeleteProcessRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.DeleteProcessResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,0 +1,341 @@
+"""Long-lived processes, as the blocking client sees them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from .errors import CancelledError, DeadlineExceededError, NotFoundError, PicoDError, ResourceExhaustedError, UnavailableError
+from .output import OutputCursor, OutputDecoder, ProcessOutput, StreamName
+from .process_input import InputCursor, input_pieces, is_queue_full, queue_delays_seconds
+from .processes import OutputOffsets, ProcessEvent, ProcessInfo, ProcessResult, StopResult, process_result
+from .requests import attach_request, pty_size
+from .streams import Follower, Stream
+from .v1 import process_pb2
+from .watch_state import WatchState
+
+if TYPE_CHECKING:
+    from .client import PicoDClient
+
+
+class Process:
+    """A process that runs in the sandbox, whether or not somebody is connected. `PicoDClient.start` and `attach` make these.
+
+    Iterating yields its output, from where the last iteration stopped, until it has ended. When the connection breaks it is made
+    again, as the client's `retry` says, counted anew after each progress, and the output goes on at the very byte: each is
+    delivered once, or reported as trimmed. For a second reader make another one with `attach`.
+
+    As a context manager it owns what it started: leaving the context of `start` stops the process and everything that descends
+    from it, leaving the context of `attach` only disconnects. Without a context, and when this program ends, it runs on.
+
+    One thread at a time may iterate; all else may be called from any thread. Every method raises `NotFoundError` once the daemon
+    has forgotten the process: its record was deleted, its retention is over, or the daemon was restarted.
+    """
+
+    def __init__(
+        self,
+        client: PicoDClient,
+        info: ProcessInfo,
+        offsets: OutputOffsets,
+        *,
+        backpressure: bool,
+        stop_on_exit: bool,
+        stream: Stream[Any] | None = None,
+    ) -> None:
+        self._client = client
+        self._info = info
+        self._backpressure = backpressure
+        self._stop_on_exit = stop_on_exit
+        self._result: ProcessResult | None = None
+        self._output = OutputCursor(offsets)
+        self._decoder = OutputDecoder()
+        self._iterating = threading.Lock()
+        self._input = InputCursor(info.id, info.input_bytes)
+        self._writing = threading.Lock()
+        self._follower = client._follow(self._attach, stream=stream)
+
+    @property
+    def id(self) -> str:
+        """What `attach` finds it by."""
+        return self._info.id
+
+    @property
+    def pid(self) -> int:
+        """Of its leader in the sandbox; 0 when it could not be started."""
+        return self._info.pid
+
+    @property
+    def tag(self) -> str:
+        """Its tag when this object last asked for it (`info`, `update`); empty for none."""
+        return self._info.tag
+
+    @property
+    def result(self) -> ProcessResult | None:
+        """How it went, once iterating or `wait` has got to its end; else None."""
+        return self._result
+
+    @property
+    def offsets(self) -> OutputOffsets:
+        """Where iterating goes on; `attach` with these `from_offsets`, here or elsewhere, continues there."""
+        return self._output.offsets
+
+    def __repr__(self) -> str:
+        return f"<Process {self.id} pid={self.pid} tag={self.tag!r}>"
+
+    def __iter__(self) -> Iterator[ProcessOutput]:
+        return self
+
+    def __next__(self) -> ProcessOutput:
+        """Waits for more output.
+
+        Raises:
+            StopIteration: It has ended, and all output was delivered; `result` says how.
+            UnavailableError: The connection could not be made again. Iterating may be tried again, nothing is lost by it.
+            OutOfRangeError: The offsets given to `attach` lie beyond what was written.
+            RuntimeError: Another thread is iterating.
+        """
+        if not self._iterating.acquire(blocking=False):
+            raise RuntimeError(f"another thread is iterating over {self!r}: make a reader of its own with attach")
+        try:
+            while self._output.result is None:
+                output = self._output.accept(self._follower.receive().event)
+                if output is not None:
+                    return output
+            self._result = self._output.result
+        except PicoDError:
+            self._follower.close()
+            raise
+        finally:
+            self._iterating.release()
+        self._follower.close()
+        raise StopIteration
+
+    def text(self, stream: StreamName | None = None) -> Iterator[str]:
+        """Iterates as the process itself does, but yields text: UTF-8, in which what is malformed becomes U+FFFD.
+
+        Args:
+            stream: "stdout", "stderr" or "pty"; the others are dropped. Default: all, as they arrive.
+
+        Raises:
+            DataLossError: Part of the output was trimmed before it was read (`reason` is OUTPUT_TRIMMED). Another iteration goes
+                on after the gap.
+        """
+        for output in self:
+            if stream in (None, output.stream) and (text := self._decoder.decode(output)):
+                yield text
+        if text := self._decoder.finish(stream):
+            yield text
+
+    def wait(self, timeout: float | None = None) -> ProcessResult:
+        """Waits for its end and returns how it went; a program that fails is a result, not an exception.
+
+        Reads no output. A process with `backpressure` waits for its reader, and so would this: iterate to the end first.
+
+        Args:
+            timeout: Seconds to wait at most, after which it runs on; None for no limit.
+
+        Raises:
+            DeadlineExceededError: It has not ended in time (also a TimeoutError).
+            UnavailableError: The connection could not be made again.
+        """
+        if self._result is None:
+            self._result = self._wait(timeout)
+        return self._result
+
+    def _wait(self, timeout: float | None) -> ProcessResult:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        follower = self._client._follow(self._attach_at_end, deadline)
+        try:
+            while True:
+                event = follower.receive().event
+                if event.WhichOneof("event") == "ended":
+                    return process_result(event.ended)
+        except DeadlineExceededError:
+            raise DeadlineExceededError(f"process {self.id} has not ended within {timeout} s") from None
+        finally:
+            follower.close()
+
+    def write(self, data: str | bytes) -> None:
+        """Writes to its standard input, or types on its terminal; waits while it does not read what was written before.
+
+        A write whose answer was lost is repeated as `retry` says, and arrives once. Other clients may write too; pieces of up to
+        256 KiB stay whole.
+
+        Args:
+            data: Text goes as UTF-8. A terminal takes control characters, such as chr(3) for Ctrl-C.
+
+        Raises:
+            FailedPreconditionError: It has ended, has no standard input (`stdin=True` or `pty`), or that is closed.
+            AbortedError: An answer was lost, and somebody else has written meanwhile: the input may have arrived.
+            UnavailableError: The connection could not be made again: the input may have arrived.
+        """
+        with self._writing:
+            for piece in input_pieces(data):
+                self._write(piece)
+
+    def _write(self, piece: bytes) -> None:
+        retry_delays, queue_delays = self._client._retry.delays_seconds(), queue_delays_seconds()
+        repeated = False
+        while True:
+            try:
+                if repeated and self._input.has_arrived(piece, self.info().input_bytes):
+                    return
+                response = self._client._process_call("SendInput", self._input.request(piece, repeated))
+            except UnavailableError:
+                delay_seconds = next(retry_delays, None)
+                if delay_seconds is None:
+                    raise
+                repeated = True
+            except ResourceExhaustedError as error:
+                if not is_queue_full(error):
+                    raise
+                delay_seconds = next(queue_delays)
+            else:
+                self._input.accepted(response.input_bytes)
+                return
+            time.sleep(delay_seconds)
+
+    def close_input(self) -> None:
+        """Ends its standard input after what was written; a terminal gets its end-of-file character. Repeated as `retry` says.
+
+        Raises:
+            FailedPreconditionError: It was started without standard input.
+        """
+        request = process_pb2.CloseInputRequest(process=self._selector)
+        self._client._repeated(lambda: self._client._process_call("CloseInput", request))
+
+    def resize(self, cols: int, rows: int) -> None:
+        """Changes the size of its terminal. Repeated as `retry` says.
+
+        Raises:
+            InvalidArgumentError: A size is not 1 to 65535.
+            FailedPreconditionError: It has no terminal, or has ended.
+        """
+        request = process_pb2.ResizePtyRequest(process=self._selector, size=pty_size(cols, rows))
+        self._client._repeated(lambda: self._client._process_call("ResizePty", request))
+
+    def signal(self, signal: str | int, *, leader_only: bool = False) -> None:
+        """As `PicoDClient.send_signal`."""
+        self._client.send_signal(signal, self.id, leader_only=leader_only)
+
+    def stop(self, grace: float | None = None) -> StopResult:
+        """As `PicoDClient.stop_process`."""
+        return self._client.stop_process(self.id, grace=grace)
+
+    def info(self) -> ProcessInfo:
+        """Asks the daemon what it is like now. Repeated as `retry` says."""
+        self._info = self._client.get_process(self.id)
+        return self._info
+
+    def update(self, *, tag: str | None = None, label: str | None = None) -> ProcessInfo:
+        """Changes tag and label; an empty one is removed, None keeps it. Repeated as `retry` says.
+
+        Raises:
+            AlreadyExistsError: Another live process has the tag.
+        """
+        self._info = self._client.update_process(self.id, new_tag=tag, new_label=label)
+        return self._info
+
+    def delete(self, *, stop: bool = False) -> None:
+        """As `PicoDClient.delete_process`."""
+        self._client.delete_process(self.id, stop=stop)
+
+    def close(self) -> None:
+        """Disconnects from its output, which ends the holding back by `backpressure`; iterating connects again.
+
+        An iteration that goes on meanwhile ends with `CancelledError`.
+        """
+        self._follower.close()
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+        if self._stop_on_exit:
+            # A process that is gone is stopped, and an error on the way is not to be hidden by one of stopping.
+            with contextlib.suppress(NotFoundError if error is None else PicoDError):
+                self.stop()
+
+    @property
+    def _selector(self) -> process_pb2.ProcessSelector:
+        return process_pb2.ProcessSelector(id=self.id)
+
+    def _attach(self) -> process_pb2.AttachRequest:
+        return attach_request(
+            self.id,
+            self._output.offsets,
+            backpressure=self._backpressure,
+            keepalive_interval=self._client._keepalive_interval,
+        )
+
+    def _attach_at_end(self) -> process_pb2.AttachRequest:
+        return attach_request(self.id, None, backpressure=False, keepalive_interval=self._client._keepalive_interval)
+
+
+class ProcessWatch:
+    """What happens to processes, from `PicoDClient.watch_processes` on, until it is closed.
+
+    When the connection breaks it is made again as the client's `retry` says; what happened meanwhile is found out and reported,
+    except for a process that was started and deleted within the gap. Iterating is for one thread at a time.
+    """
+
+    def __init__(self, client: PicoDClient, follower: Follower[Any], state: WatchState) -> None:
+        self._client = client
+        self._follower = follower
+        self._compared = follower.opened
+        self._state = state
+        self._events: deque[ProcessEvent] = deque()
+        self._closed = False
+
+    @classmethod
+    def _open(cls, client: PicoDClient) -> ProcessWatch:
+        follower = client._follow_events()
+        try:
+            follower.receive()
+            return cls(client, follower, WatchState(client.list_processes()))
+        except BaseException:
+            follower.close()
+            raise
+
+    def __iter__(self) -> Iterator[ProcessEvent]:
+        return self
+
+    def __next__(self) -> ProcessEvent:
+        """Waits for the next event.
+
+        Raises:
+            StopIteration: It was closed.
+            UnavailableError: The connection could not be made again.
+            ResourceExhaustedError: Too many events wait to be taken.
+        """
+        while not self._events:
+            if self._closed:
+                raise StopIteration
+            try:
+                response = self._follower.receive()
+            except CancelledError:
+                if self._closed:
+                    raise StopIteration from None
+                raise
+            if self._follower.opened != self._compared:
+                self._events.extend(self._state.compare(self._client.list_processes()))
+                self._compared = self._follower.opened
+            self._events.extend(self._state.accept(response))
+        return self._events.popleft()
+
+    def close(self) -> None:
+        """Stops watching."""
+        self._closed = True
+        self._follower.close(finish=True)
+
+    def __enter__(self) -> ProcessWatch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()

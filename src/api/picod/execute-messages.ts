@@ -1,0 +1,76 @@
+import { PicodError } from "../../errors/picod-error.js";
+import type { ExecuteRequest } from "../../gen/picod/v1/process_pb.js";
+import type { ExecuteOptions, ExecuteResult } from "../../process/execute.js";
+import type { CollectedOutput } from "../../process/output-collector.js";
+import { toDuration, toOutcome, toUsage } from "./process-messages.js";
+
+const MAX_OUTPUT_BYTES = 64n * 1024n * 1024n;
+const VALID_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** @throws INVALID_ARGUMENT naming the field. */
+export function toExecuteOptions(request: ExecuteRequest, traceparent: string | undefined): ExecuteOptions {
+  const { command, argv, maxOutputBytes, id, env, cwd, user, stdin, limits = {} } = request;
+  if ((command === "") === (argv.length === 0)) {
+    throw new PicodError("INVALID_ARGUMENT", "invalid command: give either command or argv");
+  }
+  if (maxOutputBytes !== undefined && maxOutputBytes > MAX_OUTPUT_BYTES) {
+    throw new PicodError("INVALID_ARGUMENT", `invalid max_output_bytes: ${maxOutputBytes}: the limit is ${MAX_OUTPUT_BYTES}`);
+  }
+  assertValidId(id);
+  assertValidEnv(env);
+  return {
+    command: argv.length > 0 ? { argv } : { line: command },
+    cwd,
+    env,
+    user,
+    stdin,
+    timeoutMs: toTimeoutMs(request.timeout),
+    maxOutputBytes: maxOutputBytes === undefined ? undefined : Number(maxOutputBytes),
+    limits,
+    id,
+    traceparent,
+  };
+}
+
+export function toExecuteResponse(result: ExecuteResult) {
+  const { stdout, stderr, end, processId } = result;
+  return {
+    stdout: stdout.text,
+    stderr: stderr.text,
+    exitCode: end.exitCode,
+    outcome: toOutcome(end),
+    stdoutSummary: toSummary(stdout),
+    stderrSummary: toSummary(stderr),
+    duration: toDuration(end.durationMs),
+    usage: toUsage(end),
+    processId,
+  };
+}
+
+/** Seconds, as they are in requests. @throws INVALID_ARGUMENT. */
+export function toTimeoutMs(seconds: number | undefined): number | undefined {
+  if (seconds === undefined) return undefined;
+  if (seconds === 0) return 0;
+  // A float of 32 bits has not the number that was written; what is left of it must not become "no limit".
+  if (seconds > 0 && seconds < Number.POSITIVE_INFINITY) return Math.max(1, Math.round(seconds * 1000));
+  throw new PicodError("INVALID_ARGUMENT", `invalid timeout: ${seconds}: it is in seconds, and 0 is no limit`);
+}
+
+/** @throws INVALID_ARGUMENT. Empty is valid: the daemon makes one. */
+export function assertValidId(id: string): void {
+  if (id === "" || VALID_ID.test(id)) return;
+  throw new PicodError("INVALID_ARGUMENT", "invalid id: expected 1 to 128 of the characters A-Z a-z 0-9 . _ : -");
+}
+
+/** @throws INVALID_ARGUMENT naming the variable. */
+export function assertValidEnv(env: Readonly<Record<string, string>>): void {
+  const bad = Object.entries(env).find(([name, value]) => name === "" || /[=\0]/.test(name) || value.includes("\0"));
+  if (bad === undefined) return;
+  const why = 'a name is not empty and has no "=", and nothing has a NUL byte';
+  throw new PicodError("INVALID_ARGUMENT", `invalid env: ${JSON.stringify(bad[0])}: ${why}`);
+}
+
+function toSummary(output: CollectedOutput) {
+  const { omittedLines, totalBytes, omittedBytes, utf8Replaced } = output;
+  return { totalBytes: BigInt(totalBytes), omittedBytes: BigInt(omittedBytes), omittedLines: BigInt(omittedLines), utf8Replaced };
+}

@@ -1,0 +1,134 @@
+import { PicodError } from "../errors/picod-error.js";
+import type { ProcessEnd, StreamName } from "./managed-process.js";
+import type { ProcessRecord } from "./process-record.js";
+
+const MAX_CHUNK_BYTES = 64 * 1024;
+const MAX_FOLLOWERS = 256;
+
+export type FollowEvent =
+  /** First, at once. */
+  | { readonly kind: "started" }
+  | { readonly kind: "output"; readonly stream: StreamName; readonly offset: number; readonly chunk: Uint8Array }
+  /** The bytes from `from` to `to` are no longer kept. */
+  | { readonly kind: "trimmed"; readonly stream: StreamName; readonly from: number; readonly to: number }
+  | { readonly kind: "keepalive" }
+  | { readonly kind: "ended"; readonly end: ProcessEnd };
+
+export interface FollowOptions {
+  /** Where to begin; 0 for a stream that is not named. */
+  readonly from: Partial<Record<StreamName, number>> | "end";
+  /** Make the process wait instead of trimming what this follower has not received. */
+  readonly backpressure: boolean;
+  readonly keepaliveMs: number;
+}
+
+/**
+ * Follows the output of a process to its end, from any offset, at the reader's own pace.
+ * @throws OFFSET_BEYOND_END, FOLLOWER_LIMIT_REACHED at once; the events throw the signal's reason.
+ */
+export function follow(record: ProcessRecord, options: FollowOptions, abortSignal: AbortSignal): AsyncGenerator<FollowEvent> {
+  const offsets = startOffsets(record, options.from);
+  if (record.followers >= MAX_FOLLOWERS) {
+    throw new PicodError("FOLLOWER_LIMIT_REACHED", `cannot follow ${record.id}: it has ${MAX_FOLLOWERS} followers`, {
+      id: record.id,
+    });
+  }
+  return followFrom(record, offsets, options, abortSignal);
+}
+
+async function* followFrom(
+  record: ProcessRecord,
+  offsets: Map<StreamName, number>,
+  options: FollowOptions,
+  abortSignal: AbortSignal,
+): AsyncGenerator<FollowEvent> {
+  record.followers++;
+  const release = options.backpressure ? record.holdFor({ offsets }) : undefined;
+  const wakeUp = new WakeUp(record, options.keepaliveMs, abortSignal);
+  try {
+    yield { kind: "started" };
+    for (;;) {
+      abortSignal.throwIfAborted();
+      // Asked before reading: what is written between the two is then still read.
+      const { end } = record;
+      let sent = false;
+      for (const stream of record.logs.keys()) {
+        const event = nextOf(record, stream, offsets);
+        if (event === undefined) continue;
+        yield event;
+        sent = true;
+      }
+      if (sent) {
+        if (options.backpressure) record.release();
+        continue;
+      }
+      if (end !== undefined) {
+        yield { kind: "ended", end };
+        return;
+      }
+      // Nothing was awaited since the logs were read, so no news can have been missed.
+      if ((await wakeUp.next()) === "keepalive") yield { kind: "keepalive" };
+    }
+  } finally {
+    wakeUp.close();
+    release?.();
+    record.followers--;
+  }
+}
+
+function startOffsets(record: ProcessRecord, from: FollowOptions["from"]): Map<StreamName, number> {
+  return new Map(
+    [...record.logs].map(([stream, log]) => {
+      const offset = from === "end" ? log.end : (from[stream] ?? 0);
+      if (offset > log.end) {
+        const message = `cannot follow ${record.id}: ${stream} offset ${offset} is beyond the ${log.end} bytes that were written`;
+        throw new PicodError("OFFSET_BEYOND_END", message, { id: record.id });
+      }
+      return [stream, offset];
+    }),
+  );
+}
+
+/** At most one piece of one stream, so that no stream starves another, or what of it is missing. */
+function nextOf(record: ProcessRecord, stream: StreamName, offsets: Map<StreamName, number>): FollowEvent | undefined {
+  const log = record.logs.get(stream);
+  const offset = offsets.get(stream) ?? 0;
+  if (log === undefined || offset >= log.end) return undefined;
+  if (offset < log.keptFrom) {
+    offsets.set(stream, log.keptFrom);
+    return { kind: "trimmed", stream, from: offset, to: log.keptFrom };
+  }
+  const chunk = log.read(offset, MAX_CHUNK_BYTES);
+  offsets.set(stream, offset + chunk.length);
+  return { kind: "output", stream, offset, chunk };
+}
+
+/** Waits for news of a record, for the time of a keepalive, or for the caller to go. */
+class WakeUp {
+  readonly #abortSignal: AbortSignal;
+  readonly #timer: NodeJS.Timeout;
+  readonly #stop: () => void;
+  readonly #onAbort = () => this.#wake("news");
+  #wake: (why: "news" | "keepalive") => void = () => undefined;
+
+  constructor(record: ProcessRecord, keepaliveMs: number, abortSignal: AbortSignal) {
+    this.#abortSignal = abortSignal;
+    this.#timer = setInterval(() => this.#wake("keepalive"), keepaliveMs);
+    this.#stop = record.onChange(() => this.#wake("news"));
+    abortSignal.addEventListener("abort", this.#onAbort);
+  }
+
+  next(): Promise<"news" | "keepalive"> {
+    if (this.#abortSignal.aborted) return Promise.resolve("news");
+    this.#timer.refresh();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#stop();
+    this.#abortSignal.removeEventListener("abort", this.#onAbort);
+  }
+}

@@ -1,0 +1,146 @@
+import { PicodError } from "../errors/picod-error.js";
+import type { ProcessEnd } from "./managed-process.js";
+import { OutputBudget } from "./output-budget.js";
+import { type ProcessNames, ProcessRecord, type StartedFrom } from "./process-record.js";
+import { fieldName, sameText } from "./same-request.js";
+
+/** How long, how many and how much of ended processes is kept. */
+export interface ProcessRetention {
+  readonly retainMs: number;
+  readonly maxRecords: number;
+  /** Output of all processes together, live ones included. */
+  readonly maxOutputBytes: number;
+  /** Output of one stream. */
+  readonly maxStreamBytes: number;
+}
+
+export type ProcessSelector = { readonly id: string } | { readonly tag: string };
+
+export type RegistryEvent =
+  | { readonly kind: "started" | "updated" | "ended"; readonly record: ProcessRecord }
+  | { readonly kind: "deleted"; readonly record: ProcessRecord };
+
+/** Long-lived processes by id and by tag, live ones and those whose end is still kept. */
+export class ProcessRegistry {
+  readonly #retention: ProcessRetention;
+  readonly #byId = new Map<string, ProcessRecord>();
+  readonly #budget: OutputBudget;
+  /** In the order in which they ended. */
+  readonly #ended = new Map<ProcessRecord, NodeJS.Timeout>();
+  readonly #listeners = new Set<(event: RegistryEvent) => void>();
+
+  constructor(retention: ProcessRetention) {
+    this.#retention = retention;
+    // The other half is for those that have ended.
+    this.#budget = new OutputBudget(retention.maxOutputBytes / 2, retention.maxStreamBytes);
+  }
+
+  /** Oldest first. */
+  list(): ProcessRecord[] {
+    return [...this.#byId.values()];
+  }
+
+  has(id: string): boolean {
+    return this.#byId.has(id);
+  }
+
+  /** @throws PROCESS_NOT_FOUND. */
+  find(selector: ProcessSelector): ProcessRecord {
+    const found = "id" in selector ? this.#byId.get(selector.id) : this.#findTagged(selector.tag);
+    if (found !== undefined) return found;
+    const what = "id" in selector ? `id ${selector.id}` : `tag ${selector.tag}`;
+    throw new PicodError("PROCESS_NOT_FOUND", `no such process: ${what}`);
+  }
+
+  /**
+   * The record of this id when there is one and it was started from the same. @throws PROCESS_ID_CONFLICT naming what differs.
+   */
+  findSame(id: string, from: StartedFrom): ProcessRecord | undefined {
+    const known = this.#byId.get(id);
+    if (known === undefined) return undefined;
+    for (const [name, value] of Object.entries(from)) {
+      if (sameText(known.from[name as keyof StartedFrom]) === sameText(value)) continue;
+      const field = fieldName(name);
+      throw new PicodError("PROCESS_ID_CONFLICT", `id ${id} belongs to another process: ${field} differs`, { id, field });
+    }
+    return known;
+  }
+
+  /** A record that is not in the registry yet: `add` follows when the process has started. @throws TAG_IN_USE. */
+  create(id: string, from: StartedFrom, names: ProcessNames): ProcessRecord {
+    this.#assertTagFree(names.tag);
+    return new ProcessRecord(id, from, names, this.#budget);
+  }
+
+  add(record: ProcessRecord): void {
+    this.#byId.set(record.id, record);
+    this.#tell({ kind: "started", record });
+  }
+
+  /** @throws TAG_IN_USE. */
+  update(record: ProcessRecord, tag: string | undefined, label: string | undefined): void {
+    if (tag !== undefined && tag !== record.tag) {
+      if (record.end === undefined) this.#assertTagFree(tag);
+      record.tag = tag;
+    }
+    if (label !== undefined) record.label = label;
+    this.#tell({ kind: "updated", record });
+  }
+
+  ended(record: ProcessRecord, end: ProcessEnd): void {
+    record.ended(end);
+    this.#ended.set(record, setTimeout(() => this.delete(record), this.#retention.retainMs).unref());
+    this.#tell({ kind: "ended", record });
+    this.#enforceRetention();
+  }
+
+  /** @throws PROCESS_RUNNING. */
+  delete(record: ProcessRecord): void {
+    if (record.end === undefined) {
+      throw new PicodError("PROCESS_RUNNING", `cannot delete process ${record.id}: it is running`, { id: record.id });
+    }
+    clearTimeout(this.#ended.get(record));
+    this.#ended.delete(record);
+    if (!this.#byId.delete(record.id)) return;
+    this.#tell({ kind: "deleted", record });
+  }
+
+  /** Calls back on every event. Returns the function that stops it. */
+  watch(listener: (event: RegistryEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  close(): void {
+    for (const timer of this.#ended.values()) clearTimeout(timer);
+  }
+
+  #enforceRetention(): void {
+    let bytes = 0;
+    for (const record of this.#ended.keys()) bytes += record.keptBytes;
+    for (const record of this.#ended.keys()) {
+      if (this.#ended.size <= this.#retention.maxRecords && bytes <= this.#retention.maxOutputBytes / 2) break;
+      bytes -= record.keptBytes;
+      this.delete(record);
+    }
+  }
+
+  #assertTagFree(tag: string): void {
+    const holder = tag === "" ? undefined : this.#findLive(tag);
+    if (holder === undefined) return;
+    throw new PicodError("TAG_IN_USE", `tag ${tag} is in use by process ${holder.id}`, { tag, id: holder.id });
+  }
+
+  #findTagged(tag: string): ProcessRecord | undefined {
+    return this.#findLive(tag) ?? [...this.#ended.keys()].findLast((record) => record.tag === tag);
+  }
+
+  #findLive(tag: string): ProcessRecord | undefined {
+    for (const record of this.#byId.values()) if (record.end === undefined && record.tag === tag) return record;
+    return undefined;
+  }
+
+  #tell(event: RegistryEvent): void {
+    for (const listener of [...this.#listeners]) listener(event);
+  }
+}
