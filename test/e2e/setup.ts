@@ -8,6 +8,7 @@ import { installPythonTools } from "./python-tools.js";
 
 /** What has to be installed, by a file that the Debian package brings. */
 const PACKAGES: Readonly<Record<string, string>> = {
+  chromium: "/usr/bin/chromium",
   podman: "/usr/bin/podman",
   runc: "/usr/sbin/runc",
   iptables: "/usr/sbin/iptables",
