@@ -23,7 +23,12 @@ class BlockingFacade:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
-        self._client = self._run(self._create(*args, **kwargs))
+        try:
+            self._client = self._run(self._create(*args, **kwargs))
+        except BaseException:
+            # A loop that goes on keeps the whole run from ending.
+            self._stop()
+            raise
 
     @staticmethod
     async def _create(*args: Any, **kwargs: Any) -> AsyncPicoDClient:
@@ -40,6 +45,9 @@ class BlockingFacade:
 
     def close(self) -> None:
         self._run(self._client.close())
+        self._stop()
+
+    def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
