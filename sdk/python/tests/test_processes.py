@@ -260,7 +260,7 @@ def test_input_is_refused_where_there_is_none(client: PicoDClient) -> None:
 
 def test_a_terminal_has_a_size_and_takes_control_characters(client: PicoDClient) -> None:
     with client.start("trap 'stty size' WINCH; stty size; while :; do sleep 0.05; done", pty=(90, 30)) as process:
-        assert read_until(process, "30 90") == "30 90\r\n"
+        assert read_until(process, "30 90\r\n") == "30 90\r\n"
         process.resize(120, 40)
         assert "40 120" in read_until(process, "40 120")
         assert process.info().pty == (120, 40)
