@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { createInterface } from "node:readline";
 import { listProcesses, type ProcessEntry } from "../../src/os/proc.js";
 import type { LogLine } from "../helpers/start-daemon.js";
@@ -19,7 +20,8 @@ export interface Ended {
 /** Runs podman to its end, whatever that is. Without systemd it complains on stderr that it has no timers for health checks. */
 export function podman(...args: string[]): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    execFile("podman", args, { maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) => {
+    // Podman's monitor leaves a note of an OOM kill where it was started.
+    execFile("podman", args, { maxBuffer: MAX_OUTPUT_BYTES, cwd: tmpdir() }, (error, stdout, stderr) => {
       if (error !== null && typeof error.code !== "number") return reject(error);
       const complaints = stderr.split("\n").filter((line) => !line.includes("unable to get systemd connection"));
       return resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr: complaints.join("\n") });
