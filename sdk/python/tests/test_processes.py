@@ -258,7 +258,7 @@ def test_input_is_refused_where_there_is_none(client: PicoDClient) -> None:
             process.signal("TERM")
 
 
-def test_a_terminal_has_a_size_and_takes_control_characters(client: PicoDClient) -> None:
+def test_a_terminal_has_a_size(client: PicoDClient) -> None:
     with client.start("trap 'stty size' WINCH; stty size; while :; do sleep 0.05; done", pty=(90, 30)) as process:
         assert read_until(process, "30 90\r\n") == "30 90\r\n"
         process.resize(120, 40)
@@ -266,6 +266,11 @@ def test_a_terminal_has_a_size_and_takes_control_characters(client: PicoDClient)
         assert process.info().pty == (120, 40)
         with pytest.raises(InvalidArgumentError):
             process.resize(0, 40)
+
+
+def test_a_terminal_takes_control_characters(client: PicoDClient) -> None:
+    # Not a loop of a shell: bash disregards an interrupt when the command that it waits for ends by itself.
+    with client.start(argv=["sleep", "60"], pty=(80, 24)) as process:
         process.write("\x03")
         result = process.wait(timeout=20)
         assert (result.outcome.signal, result.exit_code) == ("SIGINT", 130)
