@@ -150,7 +150,8 @@ export type StartRequest = Message<"picod.v1.StartRequest"> & {
   label: string;
 
   /**
-   * Let the process wait instead of trimming output that this follower has not received yet.
+   * Let the process wait instead of trimming output that has not been sent to this follower yet. It ends with the call: what is
+   * written before the follower attaches again may be trimmed, which it is told.
    *
    * @generated from field: bool backpressure = 13;
    */
