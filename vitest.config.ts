@@ -11,6 +11,7 @@ export default defineConfig({
     pool: "forks",
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    maxWorkers: 2,
+    // Many wait for processes and time-outs most of the time.
+    maxWorkers: 3,
   },
 });

@@ -30,6 +30,7 @@ const READ_GOALS = { p50Ms: { ratios: { sshd: { max: 0.36 } }, text: "≤ 1.0 ×
 
 const GRPC = { picod: "grpc", "grpc-go": "grpc", sshd: "ssh" };
 const HTTP = { picod: "http", sshd: "ssh" };
+const HTTP_FILES = { picod: "http", nginx: "http", sshd: "ssh" };
 
 export const CASES = [
   {
@@ -81,13 +82,13 @@ export const CASES = [
     goals: { residentMib: { value: { max: 90 }, text: "≤ 90 MiB" } },
   },
   bulk("download", "download 512 MiB, gRPC", GRPC, { "grpc-go": { min: 1.2 }, sshd: { min: 2.24 } }, "≥ 1.2 × a grpc-go server"),
-  bulk("download-http", "download 512 MiB, plain HTTP", HTTP, { sshd: { min: 4.18 } }, "≥ 1.0 × envd"),
+  bulk("download-http", "download 512 MiB, plain HTTP", HTTP_FILES, { sshd: { min: 4.18 } }, "≥ 1.0 × envd"),
   bulk("upload", "upload 512 MiB, gRPC", GRPC, { "grpc-go": { min: 0.8 }, sshd: { min: 2.47 } }, "≥ 0.8 × a grpc-go server"),
-  bulk("upload-http", "upload 512 MiB, plain HTTP", HTTP, { sshd: { min: 3.02 } }, "≥ 1.0 × envd"),
+  bulk("upload-http", "upload 512 MiB, plain HTTP", HTTP_FILES, { sshd: { min: 3.02 } }, "≥ 1.0 × envd"),
   smallFiles("small-writes", "write", "1,000 small writes, gRPC", GRPC, WRITE_GOALS),
-  smallFiles("small-writes-http", "write", "1,000 small writes, plain HTTP", HTTP, WRITE_GOALS),
+  smallFiles("small-writes-http", "write", "1,000 small writes, plain HTTP", HTTP_FILES, WRITE_GOALS),
   smallFiles("small-reads", "read", "1,000 small reads, gRPC", GRPC, READ_GOALS),
-  smallFiles("small-reads-http", "read", "1,000 small reads, plain HTTP", HTTP, READ_GOALS),
+  smallFiles("small-reads-http", "read", "1,000 small reads, plain HTTP", HTTP_FILES, READ_GOALS),
 ];
 
 function exec(id, name, protocols, goals) {

@@ -7,6 +7,7 @@ import { buildClient } from "./client.mjs";
 import { createFiles } from "./files.mjs";
 import { describeMachine } from "./machine.mjs";
 import { measureCase } from "./measure.mjs";
+import { startNginx } from "./nginx.mjs";
 import { parseOptions, USAGE } from "./options.mjs";
 import { buildPicod, startPicod } from "./picod.mjs";
 import { summarize, toMarkdown } from "./report.mjs";
@@ -66,7 +67,7 @@ async function main() {
 }
 
 /** picod first, sshd last: the order of the turns and of the columns. */
-async function startDaemons({ against, grpcGo }, directory, clientPath) {
+async function startDaemons({ against, grpcGo, nginx }, directory, clientPath) {
   const onDispose = (dispose) => stack.defer(dispose);
   const other = against === undefined ? undefined : await buildCommit(against, directory, onDispose, stopping.signal);
   const launcher = process.env.PICOD_BIN ?? (await buildPicod(directory));
@@ -74,6 +75,7 @@ async function startDaemons({ against, grpcGo }, directory, clientPath) {
     await startPicod("picod", launcher, directory, onDispose),
     ...(other === undefined ? [] : [await startPicod(other.name, other.launcher, directory, onDispose)]),
     ...(grpcGo ? [await startYardstick(clientPath, directory, onDispose)] : []),
+    ...(nginx ? [await startNginx(directory, onDispose)] : []),
     await startSshd(directory, onDispose),
   ];
 }

@@ -3,6 +3,7 @@
 //   dist/picod.cjs          loads the daemon together with its code cache
 //   dist/daemon.cjs         the daemon, one file
 //   dist/daemon.cache       V8's code cache for it
+//   dist/search-worker.cjs  the thread that searches files
 //   dist/terminal           the page that is served on /terminal
 //   dist/node               the Node that the repository pins
 //   dist/client             the TypeScript client, "picod/client"
@@ -41,6 +42,12 @@ await build({
   supported: { "dynamic-import": false },
   define: { PICOD_VERSION: JSON.stringify(version) },
   sourcemap: "linked",
+});
+await build({
+  ...common,
+  entryPoints: [join(root, "src/filesystem/searching/search-worker.ts")],
+  outfile: join(dist, "search-worker.cjs"),
+  supported: { "dynamic-import": false },
 });
 await build({
   ...common,

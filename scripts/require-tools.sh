@@ -6,10 +6,17 @@ need() { # need COMMAND PACKAGE
   command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
 }
 need bash bash
+need chattr e2fsprogs
 need curl curl
 need git git
+need mkfs.btrfs btrfs-progs
+need mkfs.xfs xfsprogs
 need mount mount
+need openssl openssl
+need perl perl
+need setfattr attr
 need setpriv util-linux
+need tar tar
 need python3 python3
 python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || missing="$missing python3-venv"
 [ -n "$missing" ] || exit 0

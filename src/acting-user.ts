@@ -1,7 +1,9 @@
 import { posix } from "node:path";
 import { PicodError } from "./errors/picod-error.js";
 import { canActAs } from "./os/credentials.js";
+import { pathBytes } from "./os/path-bytes.js";
 import type { User, UserDatabase } from "./os/users.js";
+import { printable } from "./printable.js";
 
 /** PATH_MAX of Linux, the final NUL not counted. */
 const MAX_PATH_BYTES = 4095;
@@ -32,17 +34,12 @@ export function resolvePath(path: string, user: User, base: string, users: UserD
   if (path.includes("\0")) throw new PicodError("INVALID_PATH", `invalid path: ${printable(path)}: it holds a NUL byte`);
   const expanded = path.startsWith("~") ? expandHome(path, user, users) : path;
   const absolute = expanded.startsWith("/") ? expanded : `${base.endsWith("/") ? base : `${base}/`}${expanded}`;
-  if (Buffer.byteLength(absolute) > MAX_PATH_BYTES) {
-    const message = `invalid path: ${printable(absolute)}: it is ${Buffer.byteLength(absolute)} bytes long, more than ${MAX_PATH_BYTES}`;
+  const { length } = pathBytes(absolute);
+  if (length > MAX_PATH_BYTES) {
+    const message = `invalid path: ${printable(absolute)}: it is ${length} bytes long, more than ${MAX_PATH_BYTES}`;
     throw new PicodError("INVALID_PATH", message);
   }
   return absolute;
-}
-
-/** For messages: no control characters, not long. */
-export function printable(text: string): string {
-  const shown = text.length > 120 ? `${text.slice(0, 120)}…` : text;
-  return JSON.stringify(shown);
 }
 
 function expandHome(path: string, user: User, users: UserDatabase): string {

@@ -1,7 +1,7 @@
 import { createContextKey } from "@connectrpc/connect";
 
-/** Who let a request in: nobody needed to, a token did, or the daemon runs without tokens. */
-export type Authorization = "public" | "token" | "insecure";
+/** Who let a request in: nobody needed to, a token or a signed URL did, or the daemon runs without tokens. */
+export type Authorization = "public" | "token" | "signature" | "insecure";
 
 /** What is known about one request on its way from the listener to its end. */
 export interface Call {

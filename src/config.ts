@@ -1,5 +1,21 @@
+import type { KeyObject } from "node:crypto";
+import { parseRsaPublicKey } from "./auth/jwt.js";
 import type { MetadataFlavor } from "./auth/metadata-service.js";
 import { ConfigError } from "./auth/token.js";
+import {
+  absolutePath,
+  assignment,
+  boolean,
+  bytesBetween,
+  duration,
+  httpUrl,
+  integerBetween,
+  type ListenAddress,
+  listenAddresses,
+  notEmpty,
+  oneOf,
+  port,
+} from "./config-values.js";
 
 /** One setting: a flag, the environment variable of the same meaning, and what its text means. The flag wins. */
 interface Setting<T> {
@@ -73,10 +89,74 @@ export const SETTINGS = {
     default: "plain",
     parse: oneOf("plain", "imdsv2", "gcp", "azure"),
   }),
+  alsoListen: setting<readonly ListenAddress[]>({
+    flag: "--also-listen <address:port>",
+    env: "PICOD_ALSO_LISTEN",
+    description:
+      "one more address that serves the same (repeatable; one a line in the variable); with `,no-auth` behind it nobody is asked for a token there, on loopback alone unless --insecure-no-auth is given",
+    default: [],
+    defaultText: "",
+    repeatable: true,
+    parse: listenAddresses,
+    merge: (all) => all.flat(),
+  }),
+  sandboxd: setting({
+    flag: "--sandboxd",
+    env: "PICOD_SANDBOXD",
+    description:
+      "stand in for sandboxd of Kubernetes agent-sandbox: also listen on its ports, 8080 and 9090 of --host (without asking for a token if --insecure-no-auth is given), and --root /workspace, made when it is missing",
+    default: false,
+    parse: boolean,
+  }),
+  metadataEnvPrefix: setting({
+    flag: "--metadata-env-prefix <prefix>",
+    env: "PICOD_METADATA_ENV_PREFIX",
+    description: "which of the daemon's environment variables GET /v1/metadata shows; none whose name looks like a secret's",
+    default: "SANDBOX_",
+    parse: notEmpty,
+  }),
+  noEnvd: setting({
+    flag: "--no-envd",
+    env: "PICOD_NO_ENVD",
+    description: "do not answer E2B's clients: no process.Process, filesystem.Filesystem, /files, /envs and /init",
+    default: false,
+    parse: boolean,
+  }),
+  envdUser: setting<string | undefined>({
+    flag: "--envd-user <name>",
+    env: "PICOD_ENVD_USER",
+    description: "user that E2B's clients act as unless a request names one; default: `user` when there is one, else --user",
+    default: undefined,
+    parse: notEmpty,
+  }),
+  authPublicKey: setting<KeyObject | undefined>({
+    flag: "--auth-public-key <pem>",
+    env: "PICOD_AUTH_PUBLIC_KEY",
+    description: "RSA public key (PEM) of AgentCube's router: its JWTs open the routes below /api/",
+    default: undefined,
+    // Passing over it would lock its owner out without a word.
+    emptyCounts: true,
+    parse: parseRsaPublicKey,
+  }),
+  jwtAudience: setting<string | undefined>({
+    flag: "--jwt-audience <name>",
+    env: "PICOD_JWT_AUDIENCE",
+    description: "what a JWT must name as its audience, so that one for another sandbox is refused; default: not looked at",
+    default: undefined,
+    parse: notEmpty,
+  }),
+  workspace: setting<string | undefined>({
+    flag: "--workspace <directory>",
+    env: "PICOD_WORKSPACE",
+    description:
+      "the directory that AgentCube's routes below /api/ are confined to, made when it is missing; default: --root, else --workdir, else the default user's home directory",
+    default: undefined,
+    parse: absolutePath,
+  }),
   insecureNoAuth: setting({
     flag: "--insecure-no-auth",
     env: "PICOD_INSECURE_NO_AUTH",
-    description: "start without a token and let everybody in",
+    description: "start without a token and let everybody in; with one, allow `no-auth` on every address",
     default: false,
     parse: boolean,
   }),
@@ -210,7 +290,27 @@ export function loadConfig(flags: RawFlags, env: Readonly<Record<string, string 
     name,
     resolve(name as SettingName, entry as Setting<unknown>, flags, env),
   ]);
-  return Object.freeze(Object.fromEntries(values) as Config);
+  const config = Object.fromEntries(values) as Config;
+  const rootIsGiven = flags.root !== undefined || (env[SETTINGS.root.env] ?? "") !== "";
+  return Object.freeze(assertTrusted(config.sandboxd ? asSandboxd(config, rootIsGiven) : config));
+}
+
+const SANDBOXD_PORTS = [8080, 9090];
+const SANDBOXD_ROOT = "/workspace";
+
+function asSandboxd(config: Config, rootIsGiven: boolean): Config {
+  const customary = SANDBOXD_PORTS.map((each) => ({ host: config.host, port: each, trusted: config.insecureNoAuth }));
+  return { ...config, alsoListen: [...customary, ...config.alsoListen], root: rootIsGiven ? config.root : SANDBOXD_ROOT };
+}
+
+const LOOPBACK = /^(127(\.\d{1,3}){3}|::1|localhost)$/;
+
+/** @throws ConfigError for an address that lets in whoever reaches it from elsewhere. */
+function assertTrusted(config: Config): Config {
+  const open = config.alsoListen.find(({ host, trusted }) => trusted && !LOOPBACK.test(host));
+  if (open === undefined || config.insecureNoAuth) return config;
+  const why = `${open.host}:${open.port}: no-auth on an address that others reach needs --insecure-no-auth too`;
+  throw invalidValue("alsoListen", why);
 }
 
 function resolve(
@@ -237,89 +337,4 @@ export function invalidValue(name: SettingName, why: string, byFlag = true): Con
   const { flag, env } = SETTINGS[name];
   const [long] = flag.split(" ");
   return new ConfigError(`invalid value for ${byFlag ? `${long} (variable ${env})` : `${env} (flag ${long})`}: ${why}`);
-}
-
-function integerBetween(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (!/^\d+$/.test(text) || value < min || value > max)
-      throw new Error(`${quote(text)} is not a whole number from ${min} to ${max}`);
-    return value;
-  };
-}
-
-const parsePort = integerBetween(0, 65535);
-
-function port(text: string): number {
-  // What Kubernetes puts into every container's environment when a Service of the namespace is called "picod".
-  if (text.startsWith("tcp://")) {
-    throw new Error(`${quote(text)} is the address of a Service: set enableServiceLinks: false in the pod, or call it otherwise`);
-  }
-  return parsePort(text);
-}
-
-const MS_OF_UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-
-/** "500ms", "10s", "5m", "1h"; a bare number is seconds. */
-function duration(text: string): number {
-  const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
-  const value = Number(number) * (MS_OF_UNIT[unit ?? "s"] ?? Number.NaN);
-  if (!Number.isFinite(value) || value > 2 ** 31 - 1)
-    throw new Error(`${quote(text)} is not a duration such as 500ms, 10s, 5m or 1h (at most 24 days)`);
-  return Math.round(value);
-}
-
-const BYTES_OF_UNIT: Readonly<Record<string, number>> = { "": 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
-
-/** "1048576", "512KiB", "2MiB". */
-function bytesBetween(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const [, number, unit] = /^(\d+)(KiB|MiB|GiB|)$/.exec(text) ?? [];
-    const value = Number(number) * (BYTES_OF_UNIT[unit ?? ""] ?? Number.NaN);
-    if (!(value >= min && value <= max))
-      throw new Error(`${quote(text)} is not a size such as 65536, 512KiB or 2MiB, from ${min} to ${max} bytes`);
-    return value;
-  };
-}
-
-function oneOf<const T extends string>(...allowed: T[]): (text: string) => T {
-  return (text) => {
-    const found = allowed.find((value) => value === text);
-    if (found === undefined) throw new Error(`${quote(text)} is none of ${allowed.join(", ")}`);
-    return found;
-  };
-}
-
-function boolean(text: string): boolean {
-  if (text === "true" || text === "1") return true;
-  if (text === "false" || text === "0") return false;
-  throw new Error(`${quote(text)} is neither true nor false`);
-}
-
-function notEmpty(text: string): string {
-  if (text === "") throw new Error("it is empty");
-  return text;
-}
-
-function absolutePath(text: string): string {
-  if (!text.startsWith("/") || text.includes("\0")) throw new Error(`${quote(text)} is not an absolute path`);
-  return text;
-}
-
-function httpUrl(text: string): string {
-  const url = URL.parse(text);
-  if (url?.protocol !== "http:") throw new Error(`${quote(text)} is not an http:// URL`);
-  // It is logged, and repeated in errors.
-  if (url.username !== "" || url.password !== "") throw new Error("a user name or password in the URL is not supported");
-  return text;
-}
-
-function assignment(text: string): Record<string, string> {
-  const separator = text.indexOf("=");
-  if (separator < 1) throw new Error(`${quote(text)} is not of the form NAME=value`);
-  return { [text.slice(0, separator)]: text.slice(separator + 1) };
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }

@@ -11,6 +11,9 @@ export interface ShutdownParts {
     readonly processes: Pick<Sandbox["processes"], "close" | "killAll">;
     readonly registry: Pick<Sandbox["registry"], "close">;
     readonly executions: Pick<Sandbox["executions"], "close">;
+    readonly uploads: Pick<Sandbox["uploads"], "close">;
+    readonly histories: Pick<Sandbox["histories"], "close">;
+    readonly watches: Pick<Sandbox["watches"], "close">;
   };
   readonly readiness: Readiness;
   readonly logger: Logger;
@@ -42,6 +45,9 @@ export async function shutDown({ server, sandbox, readiness, logger, graceMs, ki
   if (!ended) logger.error("commands are left that do not obey KILL");
   sandbox.registry.close();
   sandbox.executions.close();
+  sandbox.uploads.close();
+  sandbox.histories.close();
+  sandbox.watches.close();
   await answersHaveLeft(server, LAST_ANSWERS_MS);
   server.destroy();
 }

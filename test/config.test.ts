@@ -1,8 +1,13 @@
+import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { ConfigError } from "../src/auth/token.js";
 import { type Config, loadConfig, SETTINGS, type SettingName } from "../src/config.js";
 
 const NAMES = Object.keys(SETTINGS) as SettingName[];
+
+const PEM = { type: "spki", format: "pem" } as const;
+const RSA_PUBLIC_KEY = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey.export(PEM).toString();
+const ED25519_PUBLIC_KEY = generateKeyPairSync("ed25519").publicKey.export(PEM).toString();
 
 /** Text, and what it means; undefined where it is refused. */
 const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
@@ -118,6 +123,36 @@ const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
     ["0", undefined],
     ["1023", undefined],
   ],
+  alsoListen: [
+    ["127.0.0.1:8080", [{ host: "127.0.0.1", port: 8080, trusted: false }]],
+    ["localhost:0,no-auth", [{ host: "localhost", port: 0, trusted: true }]],
+    [
+      "[::1]:9090,no-auth\n0.0.0.0:80\n",
+      [
+        { host: "::1", port: 9090, trusted: true },
+        { host: "0.0.0.0", port: 80, trusted: false },
+      ],
+    ],
+    ["8080", undefined],
+    ["::1:8080", undefined],
+    ["127.0.0.1:70000", undefined],
+    ["127.0.0.1:80,trusted", undefined],
+  ],
+  authPublicKey: [
+    [RSA_PUBLIC_KEY, expect.objectContaining({ asymmetricKeyType: "rsa" })],
+    ["-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----", undefined],
+    [ED25519_PUBLIC_KEY, undefined],
+    ["", undefined],
+  ],
+  jwtAudience: [["sandbox-1", "sandbox-1"]],
+  workspace: [
+    ["/workspace", "/workspace"],
+    ["workspace", undefined],
+  ],
+  sandboxd: [["false", false]],
+  metadataEnvPrefix: [["POD_", "POD_"]],
+  noEnvd: [["true", true]],
+  envdUser: [["agent", "agent"]],
   metricsPublic: [["true", true]],
   terminalPage: [["true", true]],
   logLevel: [
@@ -190,6 +225,30 @@ describe("loadConfig", () => {
 
   it("tells what to do when Kubernetes has set PICOD_PORT for a Service of that name", () => {
     expect(() => loadConfig({}, { PICOD_PORT: "tcp://10.0.0.1:49983" })).toThrow("enableServiceLinks: false");
+  });
+
+  it("lets whoever reaches an address in only when that was said twice", () => {
+    const flags = { alsoListen: ["0.0.0.0:8080,no-auth"] };
+    for (const address of [...flags.alsoListen, "127.0.0.1.example.org:80,no-auth"]) {
+      const load = () => loadConfig({ alsoListen: [address] }, {});
+      expect(load).toThrow("no-auth on an address that others reach needs --insecure-no-auth too");
+    }
+    expect(loadConfig({ ...flags, insecureNoAuth: ["true"] }, {}).alsoListen).toEqual([
+      { host: "0.0.0.0", port: 8080, trusted: true },
+    ]);
+  });
+
+  it("takes --sandboxd for its ports and its root", () => {
+    const config = loadConfig({ sandboxd: ["true"], host: ["127.0.0.1"], alsoListen: ["[::1]:1"] }, {});
+    expect(config).toMatchObject({ root: "/workspace", port: 49983 });
+    expect(config.alsoListen).toEqual([
+      { host: "127.0.0.1", port: 8080, trusted: false },
+      { host: "127.0.0.1", port: 9090, trusted: false },
+      { host: "::1", port: 1, trusted: false },
+    ]);
+    expect(loadConfig({ sandboxd: ["true"], root: ["/"] }, {}).root).toBe("/");
+    const open = loadConfig({ sandboxd: ["true"], insecureNoAuth: ["true"] }, {});
+    expect(open.alsoListen.every(({ trusted }) => trusted)).toBe(true);
   });
 
   it("names every variable after its flag", () => {

@@ -1,22 +1,16 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createProgram } from "../src/cli/program.js";
 import { ACCESS_TOKEN, SETTINGS } from "../src/config.js";
 import { codeName } from "../src/errors/code-name.js";
 import { CODE_OF_REASON } from "../src/errors/to-connect-error.js";
+import { example } from "./helpers/example.js";
 import { startDaemon, TOKEN } from "./helpers/start-daemon.js";
 
 const root = join(import.meta.dirname, "..");
 const readme = readFileSync(join(root, "README.md"), "utf8");
-
-/** The code block behind its marker. */
-function example(name: string): string {
-  const found = new RegExp(`executed by test/readme.test.ts: ${name} -->\\n\`\`\`\\w+\\n([\\s\\S]*?)\`\`\``).exec(readme)?.[1];
-  if (found === undefined) throw new Error(`no example ${name}`);
-  return found;
-}
 
 function section(name: string): string {
   return new RegExp(`<!-- ${name}: [\\s\\S]*?-->\\n([\\s\\S]*?)<!-- /${name} -->`).exec(readme)?.[1] ?? "";
@@ -51,18 +45,26 @@ describe("the README", () => {
       return execFileSync(file, args, { env, encoding: "utf8", cwd: root });
     };
     const here = (text: string) => text.replaceAll("49983", String(daemon.port));
-    expect(here(example("start"))).toContain("dist/picod --port");
-    const [executed, described, health] = run("sh", "-ec", here(example("curl"))).split(/(?<=\})(?=\{)/);
+    expect(here(example("README.md", "start"))).toContain("dist/picod --port");
+    const [executed, described, health] = run("sh", "-ec", here(example("README.md", "curl"))).split(/(?<=\})(?=\{)/);
     expect(JSON.parse(executed ?? "")).toMatchObject({ stdout: "hello from root\n" });
     expect(JSON.parse(described ?? "")).toMatchObject({ entry: { path: "/etc/hostname", owner: "root" } });
     expect(JSON.parse(health ?? "")).toMatchObject({ status: "ok", service: "PicoD" });
     const venv = run("sh", "scripts/python-venv.sh").trim();
-    expect(run(`${venv}/bin/python`, "-c", here(example("python-processes")))).toBe("line 1\nline 2\nline 3\nexit code 0\n");
-    expect(run(`${venv}/bin/python`, "-c", here(example("python")))).toMatch(/^Linux [\s\S]*a,b\n1,2[\s\S]*exit code 3\n$/);
+    expect(run(`${venv}/bin/python`, "-c", here(example("README.md", "python-processes")))).toBe(
+      "line 1\nline 2\nline 3\nexit code 0\n",
+    );
+    expect(run(`${venv}/bin/python`, "-c", here(example("README.md", "python")))).toMatch(
+      /^Linux [\s\S]*a,b\n1,2[\s\S]*exit code 3\n$/,
+    );
     // Below the repository, so that it finds the package by its name.
     mkdirSync(join(root, "coverage"), { recursive: true });
     const file = join(root, "coverage/readme-example.mjs");
-    writeFileSync(file, here(example("typescript")));
-    expect(run(process.execPath, file)).toMatch(/hello world\r\n$/);
+    writeFileSync(file, here(example("README.md", "typescript")));
+    try {
+      expect(run(process.execPath, file)).toMatch(/hello world\r\n\/tmp\/picod-example\/\S*README.md:\d+\n$/);
+    } finally {
+      rmSync(file);
+    }
   }, 300_000);
 });

@@ -69,10 +69,18 @@ describe("shutDown", () => {
     };
     const processes = { close: () => new Promise<void>(() => undefined), killAll: expect.unreachable };
     const registry = { close: () => done.push("forget processes") };
-    const sandbox = { processes, registry, executions: { close: () => done.push("forget") } };
+    const sandbox = {
+      processes,
+      registry,
+      executions: { close: () => done.push("forget") },
+      uploads: { close: () => done.push("drop") },
+      histories: { close: () => done.push("forget changes") },
+      watches: { close: () => done.push("watch no more") },
+    };
     const logger = await createLogger({ logLevel: "silent", logFormat: "json" });
     await shutDown({ server, sandbox, readiness: new Readiness(), logger, graceMs: 0, killGraceMs: 0 });
-    expect(done).toEqual(["stop accepting", "abort calls", "forget processes", "forget", "destroy"]);
+    const forgotten = ["forget processes", "forget", "drop", "forget changes", "watch no more"];
+    expect(done).toEqual(["stop accepting", "abort calls", ...forgotten, "destroy"]);
   });
 });
 
@@ -161,7 +169,9 @@ describe("shutting down, the daemon", () => {
     called.write(requestFor("POST", "/picod.v1.ProcessService/Execute", { command: `touch ${path}/late` }));
     const [answer, refusal] = await Promise.all([text(asked), text(called)]);
     expect(answer).toMatch(/^HTTP\/1.1 503 .*"shutting down"\}$/s);
-    expect(refusal).toMatch(/^HTTP\/1.1 503 .*"code":"unavailable","message":"the daemon is shutting down"\}$/s);
+    expect(refusal).toMatch(
+      /^HTTP\/1.1 503 .*"code":"unavailable","message":"the daemon is shutting down","reason":"SHUTTING_DOWN"\}$/s,
+    );
     writeFileSync(`${path}/go`, "");
     expect(await ended).toMatchObject({ exitCode: 0 });
     expect(await daemon.exited).toBe(0);

@@ -114,7 +114,7 @@ func (target *httpTarget) do(method, path string, body io.Reader, size int64) (i
 }
 
 func filePath(path string) string {
-	return "/v1/files/" + (&url.URL{Path: path}).EscapedPath()[1:]
+	return "/v1/files/" + (&url.URL{Path: path}).EscapedPath()
 }
 
 // discard has no ReadFrom, so that the copy uses the buffer that it is given.

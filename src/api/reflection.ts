@@ -1,34 +1,18 @@
-import { createRegistry, type DescFile, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { createRegistry, type DescFile, type DescService, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.js";
-import { file_grpc_health_v1_health } from "../gen/grpc/health/v1/health_pb.js";
-import {
-  file_grpc_reflection_v1_reflection,
-  type ServerReflectionRequest,
-  type ServerReflectionResponseSchema,
-} from "../gen/grpc/reflection/v1/reflection_pb.js";
-import { file_grpc_reflection_v1alpha_reflection } from "../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { file_picod_v1_filesystem } from "../gen/picod/v1/filesystem_pb.js";
-import { file_picod_v1_process } from "../gen/picod/v1/process_pb.js";
-
-const FILES = [
-  file_picod_v1_filesystem,
-  file_picod_v1_process,
-  file_google_rpc_error_details,
-  file_grpc_health_v1_health,
-  file_grpc_reflection_v1_reflection,
-  file_grpc_reflection_v1alpha_reflection,
-];
+import type { ServerReflectionRequest, ServerReflectionResponseSchema } from "../gen/grpc/reflection/v1/reflection_pb.js";
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
-/** gRPC server reflection; v1 and v1alpha differ in nothing but their names. */
-export function createReflectionService() {
-  const everything = [...new Set(FILES.flatMap(withImports))];
+/** gRPC server reflection of these services and of what errors carry; v1 and v1alpha differ in nothing but their names. */
+export function createReflectionService(services: ReadonlySet<DescService>) {
+  const described = [...[...services].map(({ file }) => file), file_google_rpc_error_details];
+  const everything = [...new Set(described.flatMap(withImports))];
   const symbols = createRegistry(...everything);
   const files = new Map(everything.map((file) => [`${file.name}.proto`, file]));
-  const serviceNames = [...symbols].filter((type) => type.kind === "service").map((service) => service.typeName);
+  const serviceNames = [...services].map(({ typeName }) => typeName);
 
   function answer(request: ServerReflectionRequest["messageRequest"]): Answer {
     switch (request.case) {

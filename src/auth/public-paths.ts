@@ -4,7 +4,7 @@ const PUBLIC_SERVICES = [
   "grpc.reflection.v1.ServerReflection",
   "grpc.reflection.v1alpha.ServerReflection",
 ];
-const PUBLIC_ROUTES = ["/healthz", "/readyz", "/health"];
+const PUBLIC_ROUTES = ["/healthz", "/readyz", "/health", "/v1/health"];
 /** A page without secrets, which asks for the token itself. */
 const TERMINAL_PAGE = ["/terminal", "/terminal/terminal.js", "/terminal/terminal.css"];
 

@@ -44,7 +44,7 @@ function optionOf(name: SettingName): Option {
   const { flag, env, description, defaultText, repeatable } = SETTINGS[name];
   const shown = [description, defaultText === "" ? "" : ` (default: ${defaultText})`, ` [${env}]`].join("");
   const option = new Option(flag, shown);
-  if (option.isBoolean()) return option;
+  if (option.isBoolean() || option.negate) return option;
   // All values are collected as text, in order.
   return option.argParser((value: string, previous: readonly string[] | undefined) =>
     repeatable ? [...(previous ?? []), value] : [value],
@@ -54,14 +54,19 @@ function optionOf(name: SettingName): Option {
 function rawFlags(command: Command): RawFlags {
   const given = command.options.map((option): [string, readonly string[] | undefined] => {
     const value: unknown = command.getOptionValue(option.attributeName());
-    return [option.long ?? "", value === undefined ? undefined : value === true ? ["true"] : (value as readonly string[])];
+    return [option.long ?? "", isSwitchedOn(option, value) ? ["true"] : (value as readonly string[] | undefined)];
   });
   const names = Object.keys(SETTINGS) as SettingName[];
   const flags: Partial<Record<SettingName, readonly string[]>> = {};
   for (const name of names) {
     const [long] = SETTINGS[name].flag.split(" ");
     const texts = given.find(([flag]) => flag === long)?.[1];
-    if (texts !== undefined) flags[name] = texts;
+    if (Array.isArray(texts)) flags[name] = texts;
   }
   return flags;
+}
+
+/** A switch that begins with "no" is the other way round with commander. */
+function isSwitchedOn(option: Option, value: unknown): boolean {
+  return value === !option.negate;
 }

@@ -1,5 +1,11 @@
-import { accessSync, constants } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { accessSync, constants, mkdirSync } from "node:fs";
 import { resolveUser } from "../acting-user.js";
+import { createAgentCubeRealm } from "../api/agentcube/realm.js";
+import { createEnvdRealm } from "../api/envd/realm.js";
+import { EnvdState } from "../api/envd/state.js";
+import { registerServices } from "../api/routes.js";
+import { JwtVerifier } from "../auth/jwt.js";
 import { noTokenError, resolveToken, type TokenSources } from "../auth/resolve-token.js";
 import { watchTokenFile } from "../auth/token-file.js";
 import { TokenVerifier } from "../auth/token-verifier.js";
@@ -32,22 +38,43 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
   const logger = await createLogger(config);
   const { verifier, source } = await createVerifier(config, given, logger);
 
+  const { authPublicKey } = config;
+  const jwtVerifier = authPublicKey === undefined ? undefined : new JwtVerifier(authPublicKey, config.jwtAudience);
   const sandbox = createConfiguredSandbox(config, env);
+  const envd = config.noEnvd ? undefined : new EnvdState(config.envdUser);
+  const isDaemonToken = (token: string) => verifier?.verify(`Bearer ${token}`) ?? false;
+  const realms = [
+    createAgentCubeRealm(jwtVerifier),
+    ...(envd === undefined ? [] : [createEnvdRealm({ state: envd, users: sandbox.users, isDaemonToken })]),
+  ];
   exitOnFatalError({ sandbox, logger });
   const readiness = new Readiness();
   const metrics = createMetrics(version, () => sandbox.processes.size);
-  const server = createServer({ config, sandbox, readiness, metrics, logger, verifier });
-  const port = await listen(server, config);
+  const server = createServer({
+    config,
+    sandbox,
+    envd,
+    readiness,
+    metrics,
+    logger,
+    verifier,
+    realms,
+    registerServices: (register) => registerServices(register, sandbox, readiness, envd),
+  });
+  const port = await listen(server, config.host, config.port);
+  const alsoListening = await listenElsewhere(server, config, logger);
   const { shutdownGraceMs: graceMs, killGraceMs } = config;
   shutDownOnSignals({ server, sandbox, readiness, logger, graceMs, killGraceMs });
   stopExiting();
-  logger.info({ host: config.host, port, version, tokenSource: source, pid: process.pid }, "server listening");
+  const line = { host: config.host, port, ...alsoListening, version, tokenSource: source, pid: process.pid };
+  logger.info(line, "server listening");
 }
 
 /** @throws ConfigError for what would make every call fail: a root, user or shell that does not exist. */
 function createConfiguredSandbox(config: Config, env: Readonly<Record<string, string | undefined>>): Sandbox {
-  const { root, shell, user } = config;
+  const { root, shell, user, envdUser } = config;
   try {
+    if (config.sandboxd) mkdirSync(root, { recursive: true });
     if (root !== "/") accessSync(`${root}/.`);
   } catch (error) {
     throw invalidValue("root", `${root}: ${describeErrno(error as NodeJS.ErrnoException)}`);
@@ -63,16 +90,35 @@ function createConfiguredSandbox(config: Config, env: Readonly<Record<string, st
   } catch (error) {
     throw invalidValue("user", (error as Error).message);
   }
+  try {
+    if (envdUser !== undefined && !config.noEnvd) resolveUser(sandbox.users, envdUser);
+  } catch (error) {
+    throw invalidValue("envdUser", (error as Error).message);
+  }
   return sandbox;
 }
 
-async function listen(server: Server, { host, port }: Config): Promise<number> {
+async function listen(server: Server, host: string, port: number, trusted = false): Promise<number> {
   try {
-    return await server.listen(host, port);
+    return await server.listen(host, port, trusted);
   } catch (error) {
+    // The addresses before this one would keep the daemon alive.
+    server.stopAccepting();
+    server.destroy();
     const why = describeErrno(error as NodeJS.ErrnoException);
     throw new Error(`cannot listen on ${host} port ${port}: ${why}`, { cause: error });
   }
+}
+
+/** For the log: nothing when there are no further addresses. */
+async function listenElsewhere(server: Server, { alsoListen }: Config, logger: Logger): Promise<{ alsoListening?: string[] }> {
+  const alsoListening: string[] = [];
+  for (const { host, port, trusted } of alsoListen) {
+    const address = `${host.includes(":") ? `[${host}]` : host}:${await listen(server, host, port, trusted)}`;
+    if (trusted) logger.warn({ address }, "no token is asked for on this address: everybody who reaches it has the sandbox");
+    alsoListening.push(address);
+  }
+  return alsoListening.length === 0 ? {} : { alsoListening };
 }
 
 interface Verifying {
@@ -90,6 +136,10 @@ async function createVerifier(config: Config, given: GivenToken, logger: Logger)
     metadataService: metadataUrl === undefined ? undefined : { url: metadataUrl, flavor: metadataFlavor, ...METADATA_LIMITS },
   };
   const token = await resolveToken(sources, (message) => logger.warn(message));
+  if (token === undefined && config.authPublicKey !== undefined && !config.insecureNoAuth) {
+    logger.warn("running without an access token: only AgentCube's JWTs are taken, and only below /api/");
+    return { verifier: new TokenVerifier(randomBytes(32).toString("hex")), source: "none" };
+  }
   if (token === undefined) {
     if (!config.insecureNoAuth) throw noTokenError(DEFAULT_TOKEN_FILE);
     logger.warn("running without an access token: everybody who reaches the port has the sandbox");

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import {
@@ -9,6 +8,12 @@ import {
   type ProcessService,
   type StartRequestSchema,
 } from "../gen/picod/v1/process_pb.js";
+import { Acknowledger, type Offsets } from "./acknowledger.js";
+import { insistently } from "./insistently.js";
+import { Once } from "./once.js";
+import { Retries } from "./retries.js";
+import type { Connection } from "./transport.js";
+import { KEEPALIVE_SECONDS, unlessSilent } from "./unless-silent.js";
 
 /** A piece of output, or the news that a piece is missing. */
 export type ProcessChunk =
@@ -24,8 +29,8 @@ export interface StartedProcess extends AsyncIterable<ProcessChunk> {
   /** Takes and drops the output that is left. @throws ConnectError when it could not be started or followed. */
   wait(): Promise<ProcessEnded>;
   /**
-   * Resolves when the daemon has it, through broken connections and at the pace of the process; several go in order. Nobody else
-   * may write to the process meanwhile: that the daemon has it already is known by how much it was sent.
+   * Resolves when the daemon has it, once, through broken connections and at the pace of the process; several go in order. Others
+   * may write to the process meanwhile; pieces of up to 256 KiB stay whole.
    */
   write(data: string | Uint8Array): Promise<void>;
   /** After what was written. */
@@ -37,87 +42,62 @@ export interface StartedProcess extends AsyncIterable<ProcessChunk> {
   stop(): Promise<void>;
 }
 
-/** How often a call is begun again without a sign of life in between. */
-const ATTEMPTS = 10;
-const FIRST_DELAY_MS = 50;
-const MAX_DELAY_MS = 2_000;
-/** Twice what the daemon is asked for: silence beyond it is a dead connection. */
-const KEEPALIVE_SECONDS = 10;
-const SILENCE_MS = 2 * KEEPALIVE_SECONDS * 1000 + 5_000;
 const WRITE_BYTES = 256 * 1024;
 
-const BROKEN: readonly Code[] = [Code.Unavailable, Code.Canceled, Code.Aborted, Code.Unknown, Code.Internal];
-
 const STREAM_NAMES = { [OutputStream.STDOUT]: "stdout", [OutputStream.STDERR]: "stderr", [OutputStream.PTY]: "pty" } as const;
-
-type Offsets = Record<"stdout" | "stderr" | "pty", bigint>;
-
-/** Waits before a call is begun again, longer each time; throws what cannot be helped by that. */
-class Retries {
-  readonly #closed: AbortSignal;
-  #failures = 0;
-
-  constructor(closed: AbortSignal) {
-    this.#closed = closed;
-  }
-
-  succeeded(): void {
-    this.#failures = 0;
-  }
-
-  async after(error: unknown, alsoFor?: Code): Promise<void> {
-    const { code } = ConnectError.from(error);
-    // A process that reads slowly is waited for as long as it takes.
-    if (code !== alsoFor && (!BROKEN.includes(code) || ++this.#failures > ATTEMPTS)) throw error;
-    if (!this.#closed.aborted) {
-      const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** this.#failures);
-      await sleep(delayMs, undefined, { signal: this.#closed }).catch(() => undefined);
-    }
-    if (this.#closed.aborted) throw new ConnectError("the client was closed", Code.Canceled);
-  }
-}
 
 /** Resolves when the process runs. @throws ConnectError when it cannot be started. */
 export async function startProcess(
   client: Client<typeof ProcessService>,
+  connection: Connection,
   request: Omit<MessageInitShape<typeof StartRequestSchema>, "$typeName">,
-  closed: AbortSignal,
 ): Promise<StartedProcess> {
   // With an id of ours a Start whose answer was lost finds the process that it has started.
   const id = request.id || randomUUID();
   const process = { selector: { case: "id" as const, value: id } };
   const offsets: Offsets = { stdout: 0n, stderr: 0n, pty: 0n };
   const keepaliveInterval = { seconds: BigInt(KEEPALIVE_SECONDS) };
-  let inputBytes: bigint | undefined;
+  const { closed } = connection;
+  // The process waits for what this reader has not taken, also while the connection is broken.
+  const { backpressure = false, hold } = request;
+  const followerId = request.followerId || (backpressure ? randomUUID() : "");
+  const following = { followerId, backpressure, keepaliveInterval, ...(hold === undefined ? {} : { hold }) };
+  const acknowledger = backpressure
+    ? new Acknowledger((received) => client.acknowledgeOutput({ process, followerId, received }))
+    : undefined;
+  let started = false;
   let end: ProcessEnded | undefined;
   let writing = Promise.resolve();
 
-  function events(abortSignal: AbortSignal): AsyncIterable<{ event?: ProcessEvent | undefined }> {
-    const options = { signal: abortSignal };
-    if (inputBytes === undefined) return client.start({ ...request, id, keepaliveInterval }, options);
-    return client.attach({ process, from: offsets, backpressure: request.backpressure ?? false, keepaliveInterval }, options);
+  async function* events(once: Once, signal: AbortSignal): AsyncGenerator<{ event?: ProcessEvent | undefined }> {
+    if (started) yield* client.attach({ process, from: offsets, ...following }, { signal });
+    else yield* client.start({ ...request, id, ...following }, { signal, headers: await once.headers() });
   }
 
   /** Goes on where an iteration before it was left. */
   async function* follow(): AsyncGenerator<ProcessChunk | "started"> {
+    const once = new Once(connection);
     const retries = new Retries(closed);
     while (end === undefined) {
       const leave = new AbortController();
       try {
-        for await (const { event } of unlessSilent(events(leave.signal), leave)) {
+        for await (const { event } of unlessSilent(events(once, leave.signal), leave)) {
           retries.succeeded();
-          if (event?.event.case === "started" && inputBytes === undefined) {
-            // It may have been started, and typed at, before.
-            inputBytes = event.event.value.process?.inputBytes ?? 0n;
+          if (event?.event.case === "started" && !started) {
+            started = true;
             yield "started";
           }
           if (event?.event.case === "ended") end = event.event.value;
+          if (event?.event.case === "keepalive") acknowledger?.asked();
           const chunk = toChunk(event, offsets);
-          if (chunk !== undefined) yield chunk;
+          if (chunk === undefined) continue;
+          yield chunk;
+          // Who comes back for the next one has taken it.
+          acknowledger?.took("data" in chunk ? chunk.data.length : 0, offsets);
         }
         if (end === undefined) throw new ConnectError("the stream ended without the end of the process", Code.Unavailable);
       } catch (error) {
-        await retries.after(error);
+        await (started ? retries : once).after(error);
       } finally {
         leave.abort();
       }
@@ -125,29 +105,19 @@ export async function startProcess(
   }
 
   async function send(data: Uint8Array): Promise<void> {
-    const retries = new Retries(closed);
-    for (let at = 0; at < data.length; ) {
+    for (let at = 0; at < data.length; at += WRITE_BYTES) {
       const piece = data.subarray(at, at + WRITE_BYTES) as Uint8Array<ArrayBuffer>;
-      const offset = inputBytes ?? 0n;
-      try {
-        await client.sendInput({ process, data: piece, offset });
-        retries.succeeded();
-        at += piece.length;
-        inputBytes = offset + BigInt(piece.length);
-      } catch (error) {
-        await retries.after(error, Code.ResourceExhausted);
-      }
+      await sendOnce({ process, data: piece, writeId: randomUUID() });
     }
   }
 
-  /** For calls that are safe to repeat. */
-  async function insistently(call: () => Promise<unknown>): Promise<void> {
-    for (const retries = new Retries(closed); ; ) {
+  async function sendOnce(piece: Parameters<typeof client.sendInput>[0]): Promise<void> {
+    for (const once = new Once(connection); ; ) {
       try {
-        await call();
+        await client.sendInput(piece, { headers: await once.headers() });
         return;
       } catch (error) {
-        await retries.after(error);
+        await once.after(error, Code.ResourceExhausted);
       }
     }
   }
@@ -177,30 +147,18 @@ export async function startProcess(
     },
     async closeInput() {
       await writing;
-      await insistently(() => client.closeInput({ process }));
+      await insistently(connection, undefined, () => client.closeInput({ process }));
     },
-    resize: (cols, rows) => insistently(() => client.resizePty({ process, size: { cols, rows } })),
+    async resize(cols, rows) {
+      await insistently(connection, undefined, () => client.resizePty({ process, size: { cols, rows } }));
+    },
     async signal(signal) {
       await client.sendSignal({ process, signal });
     },
-    stop: () => insistently(() => client.stopProcess({ process })),
+    async stop() {
+      await insistently(connection, undefined, () => client.stopProcess({ process }));
+    },
   };
-}
-
-/** Aborts when nothing arrives for longer than keepalives may take; how long the taker is busy does not count. */
-async function* unlessSilent<T>(messages: AsyncIterable<T>, abort: AbortController): AsyncGenerator<T> {
-  const iterator = messages[Symbol.asyncIterator]();
-  for (;;) {
-    const timer = setTimeout(() => abort.abort(), SILENCE_MS);
-    try {
-      const next = await iterator.next();
-      if (next.done) return;
-      clearTimeout(timer);
-      yield next.value;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
 }
 
 /** Moves the offsets along. */

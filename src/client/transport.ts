@@ -2,6 +2,8 @@ import type { ClientHttp2Session } from "node:http2";
 import type { Interceptor, Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 
+import { Instance } from "./instance.js";
+
 type SessionManager = NonNullable<Parameters<typeof createGrpcTransport>[0]["sessionManager"]>;
 
 const STREAM_WINDOW_BYTES = 4 * 1024 * 1024;
@@ -10,9 +12,15 @@ const PING_INTERVAL_MS = 30_000;
 const MAX_RECEIVE_BYTES = 512 * 1024 * 1024;
 
 export interface Connection {
+  readonly url: string;
+  /** What every request carries. */
+  headers(): Record<string, string>;
   readonly transport: Transport;
+  readonly instance: Instance;
   /** Aborts with `close`. */
   readonly closed: AbortSignal;
+  /** Lets the connection last until that is done, when it is closed meanwhile. */
+  beforeClosing(promise: Promise<unknown>): void;
   /** Ends the connection and, with it, every call that is in progress. */
   close(): void;
 }
@@ -21,22 +29,31 @@ export interface Connection {
 export function connect(url: string, token: string | undefined): Connection {
   const options = { settings: { initialWindowSize: STREAM_WINDOW_BYTES } };
   const manager = new Http2SessionManager(url, { pingIntervalMs: PING_INTERVAL_MS }, options);
+  const headers = (): Record<string, string> => (token === undefined ? {} : { authorization: `Bearer ${token}` });
   const bearer: Interceptor = (next) => (request) => {
-    if (token !== undefined) request.header.set("authorization", `Bearer ${token}`);
+    for (const [name, value] of Object.entries(headers())) request.header.set(name, value);
     return next(request);
   };
+  const instance = new Instance();
   const transport = createGrpcTransport({
     baseUrl: url,
     sessionManager: withWideWindow(manager),
-    interceptors: [bearer],
+    interceptors: [bearer, instance.interceptor],
     readMaxBytes: MAX_RECEIVE_BYTES,
   });
   const closed = new AbortController();
-  const close = () => {
+  const unfinished = new Set<Promise<unknown>>();
+  const beforeClosing = (promise: Promise<unknown>) => {
+    const settled: Promise<unknown> = promise.catch(() => undefined).then(() => unfinished.delete(settled));
+    unfinished.add(settled);
+  };
+  const close = async () => {
     closed.abort();
+    // What is in progress may begin something else on its way out.
+    while (unfinished.size > 0) await Promise.all(unfinished);
     manager.abort();
   };
-  return { transport, closed: closed.signal, close };
+  return { url, headers, transport, instance, closed: closed.signal, beforeClosing, close: () => void close() };
 }
 
 /** HTTP/2 has a window for the whole connection too; Node leaves it at 64 KiB, and a download at 40 MiB/s. */

@@ -2,8 +2,11 @@
 export type Reason =
   | "INVALID_ARGUMENT"
   | "INVALID_PATH"
+  | "OUTSIDE_ROOT"
   | "USER_NOT_FOUND"
   | "USER_NOT_PERMITTED"
+  | "GROUP_NOT_FOUND"
+  | "ROOT_PROTECTED"
   | "NOT_A_REGULAR_FILE"
   | "OFFSET_BEYOND_END"
   | "FILE_SHRANK"
@@ -12,6 +15,15 @@ export type Reason =
   | "PRECONDITION_FAILED"
   | "ALREADY_EXISTS"
   | "NO_SPACE"
+  | "PROGRAM_NOT_FOUND"
+  | "PROGRAM_NOT_EXECUTABLE"
+  | "UPLOAD_NOT_FOUND"
+  | "UPLOAD_CONFLICT"
+  | "UPLOAD_INCOMPLETE"
+  | "UPLOAD_BUSY"
+  | "UPLOAD_LIMIT_REACHED"
+  | "INVALID_ARCHIVE"
+  | "ARCHIVE_LIMIT_REACHED"
   | "PROCESS_LIMIT_REACHED"
   | "PROCESS_ID_CONFLICT"
   | "PROCESS_NOT_FOUND"
@@ -20,11 +32,14 @@ export type Reason =
   | "NOT_A_TERMINAL"
   | "INPUT_CLOSED"
   | "INPUT_QUEUE_FULL"
+  | "FOLLOWER_NOT_FOUND"
   | "FOLLOWER_LIMIT_REACHED"
   | "FOLLOWER_TOO_SLOW"
   | "WATCHER_TOO_SLOW"
+  | "WATCH_LIMIT_REACHED"
   | "TAG_IN_USE"
-  | "SHUTTING_DOWN";
+  | "SHUTTING_DOWN"
+  | "INSTANCE_CHANGED";
 
 /**
  * An expected failure. Operations throw it, the edge turns it into a code of the caller's protocol.

@@ -6,4 +6,6 @@ export interface Access {
   readonly root: Root;
   readonly user: User;
   readonly users: UserDatabase;
+  /** Whose the directories and files that are made become; by default the acting user's. */
+  readonly owner?: { readonly uid: number; readonly gid: number };
 }

@@ -1,6 +1,7 @@
-import type { BigIntStats } from "node:fs";
 import { constants } from "node:fs";
 import { posix } from "node:path";
+import type { FileStats } from "../os/directory.js";
+import { isRawName, pathBytes } from "../os/path-bytes.js";
 import type { UserDatabase } from "../os/users.js";
 
 export type FileKind = "file" | "directory" | "symlink" | "fifo" | "socket" | "character-device" | "block-device";
@@ -18,9 +19,17 @@ export interface EntryInfo {
   readonly permissions: string;
   readonly owner: string;
   readonly group: string;
+  readonly uid: number;
+  readonly gid: number;
+  /** The bytes of a name that is not UTF-8. */
+  readonly rawName: Uint8Array | undefined;
   readonly modifiedTimeNs: bigint;
+  readonly accessedTimeNs: bigint;
+  readonly hardLinks: bigint;
   readonly symlinkTarget: string | undefined;
   readonly etag: string;
+  /** Those that begin with "user.", where they were asked for. */
+  readonly xattrs?: ReadonlyMap<string, Uint8Array>;
 }
 
 const KINDS: ReadonlyMap<number, [kind: FileKind, letter: string]> = new Map([
@@ -33,34 +42,41 @@ const KINDS: ReadonlyMap<number, [kind: FileKind, letter: string]> = new Map([
   [constants.S_IFBLK, ["block-device", "b"]],
 ]);
 
-export function describeEntry(path: string, stats: BigIntStats, users: UserDatabase, symlinkTarget?: string): EntryInfo {
+export function describeEntry(path: string, stats: FileStats, users: UserDatabase, symlinkTarget?: string): EntryInfo {
   const [kind, letter] = kindAndLetter(stats);
   const mode = Number(stats.mode) & 0o7777;
+  const name = posix.basename(path) || "/";
+  const [uid, gid] = [Number(stats.uid), Number(stats.gid)];
   return {
-    name: posix.basename(path) || "/",
+    name,
     kind,
     path,
     size: stats.size,
     mode,
     permissions: letter + permissionLetters(mode),
-    owner: users.userName(Number(stats.uid)),
-    group: users.groupName(Number(stats.gid)),
+    owner: users.userName(uid),
+    group: users.groupName(gid),
+    uid,
+    gid,
+    rawName: isRawName(name) ? pathBytes(name) : undefined,
     modifiedTimeNs: stats.mtimeNs,
+    accessedTimeNs: stats.atimeNs,
+    hardLinks: stats.nlink,
     symlinkTarget,
     etag: etagOf(stats),
   };
 }
 
-export function kindOf(stats: BigIntStats): FileKind {
+export function kindOf(stats: FileStats): FileKind {
   return kindAndLetter(stats)[0];
 }
 
 /** Changes whenever content or attributes do: the inode's identity, size, and both times in nanoseconds. */
-export function etagOf(stats: BigIntStats): string {
+export function etagOf(stats: FileStats): string {
   return [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].map((part) => part.toString(36)).join("-");
 }
 
-function kindAndLetter(stats: BigIntStats): [FileKind, string] {
+function kindAndLetter(stats: FileStats): [FileKind, string] {
   return KINDS.get(Number(stats.mode) & constants.S_IFMT) ?? ["file", "?"];
 }
 

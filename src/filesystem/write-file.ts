@@ -1,37 +1,20 @@
 import { createHash } from "node:crypto";
-import {
-  type BigIntStats,
-  close,
-  closeSync,
-  constants,
-  fchmodSync,
-  fstatSync,
-  fsync,
-  ftruncate,
-  read,
-  write,
-  writeSync,
-} from "node:fs";
-import { promisify } from "node:util";
+import { close, closeSync } from "node:fs";
 import { PicodError } from "../errors/picod-error.js";
 import { withFileRightsOf } from "../os/credentials.js";
-import { openIn } from "../os/root.js";
-import { errnoName, withPath } from "../os/system-error.js";
-import { discard, publish } from "../os/temporary-file.js";
+import { withPath } from "../os/system-error.js";
+import { discard } from "../os/temporary-file.js";
 import type { Access } from "./access.js";
-import { describeEntry, type EntryInfo, etagOf } from "./entry-info.js";
-import { removeMadeDirectories } from "./make-parents.js";
-import { openDestination, type WriteDestination } from "./write-destination.js";
-import { lookUp, openWriteTarget, type WriteTarget } from "./write-target.js";
+import type { EntryInfo } from "./entry-info.js";
+import { removeMadeDirectories } from "./writing/make-parents.js";
+import { makeVisible } from "./writing/make-visible.js";
+import { writeAll, writeAllNow } from "./writing/write-all.js";
+import { openDestination, type WriteDestination } from "./writing/write-destination.js";
+import { assertPrecondition, type WritePrecondition } from "./writing/write-precondition.js";
+import { openWriteTarget, type WriteTarget } from "./writing/write-target.js";
 
-const NEW_FILE_MODE = 0o644;
-const COPY_BYTES = 256 * 1024;
 /** So much of a file is written at once instead of on a thread: for a small file the way there and back is most of the cost. */
 const INLINE_BYTES = 64 * 1024;
-/** Renaming is refused over a mount point, and over another's file in a sticky directory. */
-const NOT_RENAMABLE = ["EBUSY", "EPERM"];
-
-export type WritePrecondition = { readonly kind: "must-not-exist" } | { readonly kind: "etag"; readonly etag: string };
 
 export interface WriteFileOptions {
   /** Permission bits; those of the replaced file by default, else 0644. */
@@ -96,24 +79,29 @@ export class FileWriter {
     this.#bytes += chunk.length;
   }
 
-  /** Makes the content visible. @throws SIZE_MISMATCH, CHECKSUM_MISMATCH, PRECONDITION_FAILED, ALREADY_EXISTS, errno. */
-  async commit(): Promise<WriteFileResult> {
+  /** Makes the content visible. @param mode as in the options, when it is known only now. @throws SIZE_MISMATCH, CHECKSUM_MISMATCH, PRECONDITION_FAILED, ALREADY_EXISTS, errno. */
+  async commit(mode = this.#options.mode): Promise<WriteFileResult> {
     const { size, sync } = this.#options;
     if (size !== undefined && BigInt(this.#bytes) !== size) {
       throw this.#mismatch("SIZE_MISMATCH", `${this.#bytes} bytes arrived instead of the announced ${size}`);
     }
     const sha256 = this.#hash?.digest("hex") ?? "";
     if (sha256 !== (this.#options.sha256 ?? "")) throw this.#mismatch("CHECKSUM_MISMATCH", `the content has sha256 ${sha256}`);
-    try {
-      if (sync) await promisify(fsync)(this.#destination.fd);
-      const fd = await this.#makeVisible();
-      this.#committed = true;
-      if (sync) await this.#syncNames(fd);
-      const entry = describeEntry(this.#path, fstatSync(fd, { bigint: true }), this.#access.users);
-      return { entry, bytesWritten: BigInt(this.#bytes), sha256 };
-    } catch (error) {
-      throw withPath(error, this.#path);
-    }
+    const { precondition } = this.#options;
+    const entry = await makeVisible({
+      access: this.#access,
+      path: this.#path,
+      target: this.#target,
+      destination: this.#destination,
+      bytes: this.#bytes,
+      mode,
+      precondition,
+      sync: sync ?? false,
+      onVisible: () => {
+        this.#committed = true;
+      },
+    });
+    return { entry, bytesWritten: BigInt(this.#bytes), sha256 };
   }
 
   /** Closes what was opened and, without a commit, removes what was made. */
@@ -128,65 +116,6 @@ export class FileWriter {
     for (const open of new Set([fd, existingFd])) if (open !== undefined) close(open, () => undefined);
   }
 
-  /** Returns the descriptor of what is visible now. */
-  async #makeVisible(): Promise<number> {
-    const { way, fd, existingFd } = this.#destination;
-    if (way === "in-place") {
-      if (this.#options.mode !== undefined) withFileRightsOf(this.#access.user, () => fchmodSync(fd, this.#options.mode ?? 0));
-      return fd;
-    }
-    if (way === "rename" && withFileRightsOf(this.#access.user, () => this.#rename())) return fd;
-    if (existingFd === undefined)
-      throw new PicodError("PRECONDITION_FAILED", `cannot replace ${this.#path}: it is in use`, { path: this.#path });
-    this.#assertPrecondition();
-    await copy(fd, existingFd, this.#bytes);
-    if (this.#options.mode !== undefined)
-      withFileRightsOf(this.#access.user, () => fchmodSync(existingFd, this.#options.mode ?? 0));
-    if (this.#options.sync) await promisify(fsync)(existingFd);
-    return existingFd;
-  }
-
-  /** False when the name cannot be renamed over. */
-  #rename(): boolean {
-    const { fd, temporary } = this.#destination;
-    const { name, existing } = this.#target;
-    if (temporary === undefined) return false;
-    fchmodSync(fd, this.#options.mode ?? (existing === undefined ? NEW_FILE_MODE : Number(existing.mode) & 0o7777));
-    this.#assertPrecondition();
-    try {
-      if (existing === undefined) {
-        try {
-          publish(temporary, name, false);
-          return true;
-        } catch (error) {
-          if (errnoName(error) !== "EEXIST" || this.#options.precondition?.kind === "must-not-exist") throw error;
-        }
-      }
-      publish(temporary, name, true);
-      return true;
-    } catch (error) {
-      if (existing !== undefined && NOT_RENAMABLE.includes(errnoName(error) ?? "")) return false;
-      throw error;
-    }
-  }
-
-  #assertPrecondition(): void {
-    const { precondition } = this.#options;
-    if (precondition === undefined) return;
-    assertPrecondition(this.#path, lookUp(this.#target.directoryFd, this.#target.name)?.stats, precondition);
-  }
-
-  async #syncNames(fd: number): Promise<void> {
-    if (fd === this.#destination.existingFd) return;
-    // The directory was opened for naming only, and such a descriptor cannot be synced.
-    const directoryFd = openIn(this.#target.directoryFd, ".", constants.O_RDONLY | constants.O_DIRECTORY);
-    try {
-      await promisify(fsync)(directoryFd);
-    } finally {
-      closeSync(directoryFd);
-    }
-  }
-
   #mismatch(reason: "SIZE_MISMATCH" | "CHECKSUM_MISMATCH", why: string): PicodError {
     return new PicodError(reason, `cannot write ${this.#path}: ${why}`, { path: this.#path });
   }
@@ -196,7 +125,7 @@ function open(access: Access, path: string, options: WriteFileOptions): [WriteTa
   let target: WriteTarget | undefined;
   try {
     target = openWriteTarget(access, path);
-    if (options.precondition !== undefined) assertPrecondition(path, target.existing, options.precondition);
+    assertPrecondition(path, target.existing, options.precondition);
     return [target, openDestination(path, target, options.offset, options.size)];
   } catch (error) {
     if (target !== undefined) {
@@ -205,41 +134,4 @@ function open(access: Access, path: string, options: WriteFileOptions): [WriteTa
     }
     throw withPath(error, path);
   }
-}
-
-function assertPrecondition(path: string, existing: BigIntStats | undefined, precondition: WritePrecondition): void {
-  if (precondition.kind === "must-not-exist") {
-    if (existing !== undefined) throw new PicodError("ALREADY_EXISTS", `cannot write ${path}: it exists`, { path });
-    return;
-  }
-  const etag = existing === undefined ? "" : etagOf(existing);
-  if (etag === precondition.etag) return;
-  const why = existing === undefined ? "it does not exist" : `its etag is ${etag}`;
-  throw new PicodError("PRECONDITION_FAILED", `cannot write ${path}: ${why}`, { path, etag });
-}
-
-/** Loops because write(2) on a nearly full disk takes a part without an error; the next call has it. */
-async function writeAll(fd: number, chunk: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < chunk.length; ) done += await writeOnce(fd, chunk, done, position + done);
-}
-
-function writeAllNow(fd: number, chunk: Uint8Array, position: number): void {
-  for (let done = 0; done < chunk.length; ) done += writeSync(fd, chunk, done, chunk.length - done, position + done);
-}
-
-function writeOnce(fd: number, chunk: Uint8Array, from: number, position: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    write(fd, chunk, from, chunk.length - from, position, (error, written) => (error ? reject(error) : resolve(written)));
-  });
-}
-
-async function copy(fromFd: number, toFd: number, bytes: number): Promise<void> {
-  const buffer = Buffer.allocUnsafeSlow(COPY_BYTES);
-  for (let position = 0; position < bytes; ) {
-    const { bytesRead } = await promisify(read)(fromFd, buffer, 0, buffer.length, position);
-    if (bytesRead === 0) break;
-    await writeAll(toFd, buffer.subarray(0, bytesRead), position);
-    position += bytesRead;
-  }
-  await promisify(ftruncate)(toFd, bytes);
 }

@@ -1,8 +1,9 @@
 import type { Interceptor } from "@connectrpc/connect";
+import { withMessage } from "./with-message.js";
 
 /** A façade that waits for the caller's next message is told that the deadline passed or that the daemon stops. */
 export const inputInterceptor: Interceptor = (next) => (request) =>
-  next(request.stream ? { ...request, message: untilAborted(request.message, request.signal) } : request);
+  next(request.stream ? withMessage(request, untilAborted(request.message, request.signal)) : request);
 
 function untilAborted<T>(messages: AsyncIterable<T>, abortSignal: AbortSignal): AsyncIterable<T> {
   return {

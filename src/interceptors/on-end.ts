@@ -1,4 +1,5 @@
 import type { Interceptor } from "@connectrpc/connect";
+import { withMessage } from "./with-message.js";
 
 type Next = Parameters<Interceptor>[0];
 type Request = Parameters<ReturnType<Interceptor>>[0];
@@ -22,7 +23,7 @@ export async function onEnd(next: Next, request: Request, report: (end: CallEnd)
     report({ error, abandoned: false });
     throw error;
   }
-  if (response.stream) return { ...response, message: watch(response.message, report) };
+  if (response.stream) return withMessage(response, watch(response.message, report));
   report({ error: undefined, abandoned: false });
   return response;
 }

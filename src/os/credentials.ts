@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { Capabilities } from "./capabilities.js";
 import { libc, SYSCALL } from "./libc.js";
 import { check, systemError } from "./system-error.js";
 import type { User } from "./users.js";
@@ -8,25 +9,42 @@ const NGROUPS_MAX = 65_536;
 const ownUid = process.getuid?.() ?? 0;
 const ownGid = process.getgid?.() ?? 0;
 const ownGroups = readGroups();
+const ownCapabilities = new Capabilities();
+let actsAsAnother = false;
 
 /** Whether this daemon may act as that user: its own user always, another one only when it is root. */
 export function canActAs(user: User): boolean {
   return user.uid === ownUid || ownUid === 0;
 }
 
+/** Whether a child of that user is made by taking its identity for a moment. */
+export function changesIdentity(user: User): boolean {
+  return ownUid === 0 && user.uid !== 0;
+}
+
+/** Whether the main thread has the file rights of another user than the daemon's own at this moment. */
+export function hasRightsOfAnother(): boolean {
+  return actsAsAnother;
+}
+
 /**
  * Runs one synchronous file operation with exactly the rights of `user`, as NFS servers do: file system uid, gid and groups of
- * the main thread are switched around it, and leaving fsuid 0 drops the DAC capabilities for that moment (setfsuid(2)).
- * Nothing may be awaited inside. @throws EPERM when this root may not become others (no CAP_SETUID or CAP_SETGID).
+ * the main thread are switched around it, and no capability is in effect for that moment. setfsuid(2) would leave some, of which
+ * CAP_SYS_PTRACE opens much of /proc. Nothing may be awaited inside. @throws EPERM when this root may not become others (no
+ * CAP_SETUID or CAP_SETGID).
  */
 export function withFileRightsOf<T>(user: User, operation: () => T): T {
-  if (ownUid !== 0 || user.uid === 0) return operation();
+  if (!changesIdentity(user)) return operation();
   try {
     setGroups(Uint32Array.from(user.groups));
     setFileId("setfsgid", user.gid);
     setFileId("setfsuid", user.uid);
+    ownCapabilities.suspend();
+    actsAsAnother = true;
     return operation();
   } finally {
+    actsAsAnother = false;
+    ownCapabilities.resume();
     setFileId("setfsuid", ownUid);
     setFileId("setfsgid", ownGid);
     setGroups(ownGroups);
@@ -38,7 +56,7 @@ export function withFileRightsOf<T>(user: User, operation: () => T): T {
  * replaces it in the child, which is left without any capability. @throws EPERM as above.
  */
 export function withIdentityOf<T>(user: User, spawn: () => T): T {
-  if (ownUid !== 0 || user.uid === 0) return spawn();
+  if (!changesIdentity(user)) return spawn();
   try {
     setGroups(Uint32Array.from(user.groups));
     check(libc.syscall3(SYSCALL.setresgid, user.gid, user.gid, ownGid), "setresgid");

@@ -41,6 +41,17 @@ export class InputWriter {
     });
   }
 
+  /** `write` that resolves when the program's side has taken it. @throws EPIPE and the like. */
+  writeFully(data: Uint8Array): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#stream.write(data, (error) => {
+        if (this.queuedBytes === 0) this.#tellWaiting();
+        if (error) reject(error);
+        else resolve();
+      });
+    });
+  }
+
   /** Resolves when nothing is queued, or no more can be written. */
   drained(): Promise<void> {
     if (this.queuedBytes === 0 || this.closed) return Promise.resolve();

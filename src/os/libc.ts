@@ -1,22 +1,49 @@
 import koffi from "koffi";
 
+/** Calls on the thread pool: how many at once, and the memory of each. Spawns need little, and come in crowds. */
+const ASYNC_CALLS = { async_stack_size: 64 * 1024, async_heap_size: 64 * 1024, resident_async_pools: 32, max_async_calls: 4096 };
+
 /**
  * The C library calls that Node does not offer, each with its one signature. A wrong signature is a crash, not an exception:
  * every line here is called for real by test/os.
  *
  * `load(null)` takes the symbols of the running program, which is linked to its libc whatever that is called (glibc, musl).
  */
+koffi.config(ASYNC_CALLS);
 const library = koffi.load(null);
 
 /** Raw system call numbers that differ between the two supported architectures, then those that do not. */
 const numbers =
   process.arch === "arm64"
-    ? { setresuid: 147, setresgid: 149, setfsuid: 151, setfsgid: 152, setgroups: 159 }
-    : { setresuid: 117, setresgid: 119, setfsuid: 122, setfsgid: 123, setgroups: 116 };
+    ? {
+        setresuid: 147,
+        setresgid: 149,
+        setfsuid: 151,
+        setfsgid: 152,
+        setgroups: 159,
+        getdents64: 61,
+        statx: 291,
+        capget: 90,
+        capset: 91,
+      }
+    : {
+        setresuid: 117,
+        setresgid: 119,
+        setfsuid: 122,
+        setfsgid: 123,
+        setgroups: 116,
+        getdents64: 217,
+        statx: 332,
+        capget: 125,
+        capset: 126,
+      };
+const copyNumbers = process.arch === "arm64" ? { mknodat: 33, copy_file_range: 285 } : { mknodat: 259, copy_file_range: 326 };
 
-export const SYSCALL = { ...numbers, openat2: 437 } as const;
+export const SYSCALL = { ...numbers, ...copyNumbers, openat2: 437, faccessat2: 439 } as const;
 
 type Bytes = Uint8Array | Int32Array | Uint32Array | BigUint64Array;
+/** Text, or bytes that end with a NUL: see encodePath. */
+type Path = string | Uint8Array;
 
 function declare<Arguments extends unknown[], Result = number>(name: string, result: string, parameters: string[]) {
   return library.func(name, result, parameters) as unknown as (...args: Arguments) => Result;
@@ -40,35 +67,97 @@ export const libc = {
   ]),
   memset: declare<[address: bigint, byte: number, length: number], bigint>("memset", "uintptr_t", ["uintptr_t", "int", "size_t"]),
 
-  openat: declare<[dirfd: number, path: string, flags: number, mode: number]>("openat", "int", ["int", "str", "int", "uint"]),
-  mkdirat: declare<[dirfd: number, path: string, mode: number]>("mkdirat", "int", ["int", "str", "uint"]),
-  unlinkat: declare<[dirfd: number, path: string, flags: number]>("unlinkat", "int", ["int", "str", "int"]),
-  renameat: declare<[fromDirfd: number, from: string, toDirfd: number, to: string]>("renameat", "int", [
-    "int",
-    "str",
-    "int",
-    "str",
-  ]),
-  renameat2: declare<[fromDirfd: number, from: string, toDirfd: number, to: string, flags: number]>("renameat2", "int", [
+  openat: declare<[dirfd: number, path: Path, flags: number, mode: number]>("openat", "int", ["int", "str", "int", "uint"]),
+  mkdirat: declare<[dirfd: number, path: Path, mode: number]>("mkdirat", "int", ["int", "str", "uint"]),
+  unlinkat: declare<[dirfd: number, path: Path, flags: number]>("unlinkat", "int", ["int", "str", "int"]),
+  renameat: declare<[fromDirfd: number, from: Path, toDirfd: number, to: Path]>("renameat", "int", ["int", "str", "int", "str"]),
+  renameat2: declare<[fromDirfd: number, from: Path, toDirfd: number, to: Path, flags: number]>("renameat2", "int", [
     "int",
     "str",
     "int",
     "str",
     "uint",
   ]),
-  linkat: declare<[fromDirfd: number, from: string, toDirfd: number, to: string, flags: number]>("linkat", "int", [
+  linkat: declare<[fromDirfd: number, from: Path, toDirfd: number, to: Path, flags: number]>("linkat", "int", [
     "int",
     "str",
     "int",
     "str",
     "int",
   ]),
-  readlinkat: declare<[dirfd: number, path: string, buffer: Bytes, size: number]>("readlinkat", "long", [
+  readlinkat: declare<[dirfd: number, path: Path, buffer: Bytes, size: number]>("readlinkat", "long", [
     "int",
     "str",
     "void *",
     "size_t",
   ]),
+
+  fchownat: declare<[dirfd: number, path: Path, uid: number, gid: number, flags: number]>("fchownat", "int", [
+    "int",
+    "str",
+    "uint",
+    "uint",
+    "int",
+  ]),
+  utimensat: declare<[dirfd: number, path: Path, times: BigInt64Array, flags: number]>("utimensat", "int", [
+    "int",
+    "str",
+    "void *",
+    "int",
+  ]),
+  setxattr: declare<[path: Path, name: Path, value: Bytes, size: number, flags: number]>("setxattr", "int", [
+    "str",
+    "str",
+    "void *",
+    "size_t",
+    "int",
+  ]),
+  getxattr: declare<[path: Path, name: Path, value: Bytes, size: number]>("getxattr", "long", ["str", "str", "void *", "size_t"]),
+  listxattr: declare<[path: Path, names: Bytes, size: number]>("listxattr", "long", ["str", "void *", "size_t"]),
+  removexattr: declare<[path: Path, name: Path]>("removexattr", "int", ["str", "str"]),
+
+  symlinkat: declare<[target: Path, dirfd: number, path: Path]>("symlinkat", "int", ["str", "int", "str"]),
+  /** Raw: there are C libraries without these wrappers. */
+  getdents64: declare<[number: number, fd: number, entries: Bytes, size: number]>("syscall", "long", [
+    "long",
+    "int",
+    "void *",
+    "size_t",
+  ]),
+  statx: declare<[number: number, dirfd: number, path: Path, flags: number, mask: number, result: Bytes]>("syscall", "long", [
+    "long",
+    "int",
+    "str",
+    "int",
+    "uint",
+    "void *",
+  ]),
+
+  inotify_init1: declare<[flags: number]>("inotify_init1", "int", ["int"]),
+  inotify_add_watch: declare<[fd: number, path: string, mask: number]>("inotify_add_watch", "int", ["int", "str", "uint"]),
+  inotify_rm_watch: declare<[fd: number, wd: number]>("inotify_rm_watch", "int", ["int", "int"]),
+  /** Raw: older glibc has it as an inline function only. */
+  mknodat: declare<[number: number, dirfd: number, path: Path, mode: number, device: number]>("syscall", "long", [
+    "long",
+    "int",
+    "str",
+    "uint",
+    "uint",
+  ]),
+  faccessat2: declare<[number: number, dirfd: number, path: Path, mode: number, flags: number]>("syscall", "long", [
+    "long",
+    "int",
+    "str",
+    "int",
+    "int",
+  ]),
+  lseek: declare<[fd: number, offset: number, whence: number]>("lseek", "long", ["int", "long", "int"]),
+  /** ioctl(2) whose argument is a number. */
+  ioctlNumber: declare<[fd: number, request: number, argument: number]>("ioctl", "int", ["int", "ulong", "int"]),
+  /** From and to where the descriptors stand. */
+  copy_file_range: declare<
+    [number: number, from: number, fromOffset: null, to: number, toOffset: null, length: number, flags: number]
+  >("syscall", "long", ["long", "int", "void *", "int", "void *", "size_t", "uint"]),
 
   posix_spawn: declare<
     [pid: Int32Array, path: string, actions: Bytes, attributes: Bytes, argv: (string | null)[], envp: (string | null)[]]
@@ -106,7 +195,13 @@ export const libc = {
   syscall3: declare<[number: number, a: number, b: number, c: number]>("syscall", "long", ["long", "long", "long", "long"]),
   getgroups: declare<[size: number, groups: Uint32Array]>("getgroups", "int", ["int", "void *"]),
   setgroups: declare<[number: number, count: number, groups: Uint32Array]>("syscall", "long", ["long", "size_t", "void *"]),
-  openat2: declare<[number: number, dirfd: number, path: string, how: BigUint64Array, size: number]>("syscall", "long", [
+  /** Both `capget` and `capset`. */
+  capabilities: declare<[number: number, header: Uint32Array, sets: Uint32Array]>("syscall", "long", [
+    "long",
+    "void *",
+    "void *",
+  ]),
+  openat2: declare<[number: number, dirfd: number, path: Path, how: BigUint64Array, size: number]>("syscall", "long", [
     "long",
     "int",
     "str",
@@ -114,6 +209,22 @@ export const libc = {
     "size_t",
   ]),
 };
+
+/**
+ * Makes a call on a thread of the pool; resolves with its result, and its errno where that is negative. Threads have the daemon's own rights:
+ * only for calls that work on descriptors, or that need no other rights. Typed arrays must be larger than 64 bytes: V8 moves small ones.
+ */
+export function onThread<Arguments extends unknown[]>(
+  call: (...args: Arguments) => number,
+  ...args: Arguments
+): Promise<[result: number, errno: number]> {
+  return new Promise((resolve, reject) => {
+    (call as unknown as { async(...args: unknown[]): void }).async(...args, (error: unknown, result: number) => {
+      if (error) reject(error);
+      else resolve([result, result < 0 ? koffi.errno() : 0]);
+    });
+  });
+}
 
 /** errno of the call before this one. */
 export function errno(): number {

@@ -27,6 +27,11 @@ const status = new Int32Array(1);
  */
 export class Reaper {
   readonly #waiting = new Map<number, (exit: ChildExit) => void>();
+  /** Children that nobody has asked for yet, and how many starts on other threads had begun: one of those may be theirs. */
+  readonly #unclaimed = new Map<number, { readonly exit: ChildExit; readonly begun: number }>();
+  /** Numbers of those that are under way, oldest first. */
+  readonly #starting = new Set<number>();
+  #begun = 0;
   readonly #orphanListeners = new Set<() => void>();
   readonly #onSignal = () => this.#reap();
 
@@ -35,9 +40,33 @@ export class Reaper {
     process.on("SIGCHLD", this.#onSignal);
   }
 
-  /** Calls back once when that child has ended. To be called in the same turn as the spawn. */
+  /** Calls back once when that child has ended. To be called in the same turn as the spawn, or as `start` of `whileStarting`. */
   onExit(pid: number, listener: (exit: ChildExit) => void): void {
-    this.#waiting.set(pid, listener);
+    const early = this.#unclaimed.get(pid);
+    if (early === undefined) this.#waiting.set(pid, listener);
+    else queueMicrotask(() => listener(early.exit));
+    this.#unclaimed.delete(pid);
+  }
+
+  /** Keeps exits until `start` has settled: a child may end before its pid is known here. */
+  async whileStarting<T>(start: () => Promise<T>): Promise<T> {
+    const number = ++this.#begun;
+    this.#starting.add(number);
+    try {
+      return await start();
+    } finally {
+      this.#starting.delete(number);
+      this.#forgetUnclaimed();
+    }
+  }
+
+  /** What ended before the oldest start began was an orphan. Kept, its exit would be taken for that of the next child with its pid. */
+  #forgetUnclaimed(): void {
+    const [oldest = Number.POSITIVE_INFINITY] = this.#starting;
+    for (const [pid, { begun }] of this.#unclaimed) {
+      if (begun >= oldest) break;
+      this.#unclaimed.delete(pid);
+    }
   }
 
   /** Calls back whenever a process that was not ours ended. Returns the function that stops it. */
@@ -64,8 +93,10 @@ export class Reaper {
       }
       const listener = this.#waiting.get(pid);
       this.#waiting.delete(pid);
-      if (listener === undefined) orphans = true;
-      else listener(readExit(status[0] ?? 0));
+      const exit = readExit(status[0] ?? 0);
+      if (listener !== undefined) listener(exit);
+      else if (this.#starting.size > 0) this.#unclaimed.set(pid, { exit, begun: this.#begun });
+      orphans ||= listener === undefined;
     }
     if (orphans) for (const listener of [...this.#orphanListeners]) listener();
   }

@@ -1,8 +1,9 @@
 import { constants } from "node:fs";
 import { constants as osConstants } from "node:os";
-import { withIdentityOf } from "./credentials.js";
-import { libc } from "./libc.js";
-import { check, errnoName, systemError } from "./system-error.js";
+import { changesIdentity, withIdentityOf } from "./credentials.js";
+import { libc, onThread } from "./libc.js";
+import { leavesRoom, lowerOpenFileLimit } from "./open-file-limit.js";
+import { errnoName, systemError } from "./system-error.js";
 import type { User } from "./users.js";
 
 export interface SpawnOptions {
@@ -23,7 +24,6 @@ export interface SpawnOptions {
 const POSIX_SPAWN_SETSIGDEF = 0x04;
 const POSIX_SPAWN_SETSIGMASK = 0x08;
 const POSIX_SPAWN_SETSID = 0x80;
-const RLIMIT_NOFILE = 7;
 const FIRST_REAL_TIME = 34;
 const LAST_SIGNAL = 64;
 const signalsByName: Readonly<Record<string, number>> = osConstants.signals;
@@ -31,9 +31,6 @@ const signalsByName: Readonly<Record<string, number>> = osConstants.signals;
 const OPAQUE_BYTES = 512;
 
 const attributes = createAttributes();
-const actions = new Uint8Array(OPAQUE_BYTES);
-const pid = new Int32Array(1);
-const limits = readOpenFileLimits();
 
 /**
  * Starts a program as the leader of its own session and process group and returns its pid. posix_spawn shares the daemon's
@@ -41,27 +38,66 @@ const limits = readOpenFileLimits();
  * here: the caller closes its copies. @throws the errno of execve or of changing directory: ENOENT, EACCES, ENOEXEC, E2BIG, EAGAIN, …
  */
 export function spawn(options: SpawnOptions): number {
-  libc.posix_spawn_file_actions_init(actions);
+  const actions = createActions(options);
+  const raiseLimit = lowerOpenFileLimit(options.softOpenFiles);
+  const pid = new Int32Array(1);
   try {
-    addStdio(options.stdio);
-    libc.posix_spawn_file_actions_addchdir_np(actions, options.cwd);
-    const argv = [...options.argv, null];
-    const env = [...options.env, null];
-    setSoftOpenFiles(BigInt(options.softOpenFiles));
-    try {
-      const result = withIdentityOf(options.user, () => libc.posix_spawn(pid, options.file, actions, attributes, argv, env));
-      if (result !== 0) throw systemError("spawn", options.file, result);
-    } finally {
-      setSoftOpenFiles(limits.soft);
-    }
+    const [argv, env] = vectors(options);
+    const result = withIdentityOf(options.user, () => libc.posix_spawn(pid, options.file, actions, attributes, argv, env));
+    if (result !== 0) throw systemError("spawn", options.file, result);
   } finally {
+    raiseLimit();
     libc.posix_spawn_file_actions_destroy(actions);
   }
   return pid[0] ?? -1;
 }
 
+/**
+ * The same without stopping the event loop: until its execve, for which it may have to wait for a processor, a child holds up the
+ * thread that made it. Undefined where only the main thread can: for another user, whose identity it takes for a moment, and when
+ * descriptors are scarce.
+ */
+export function spawnOffLoop(options: SpawnOptions): Promise<number> | undefined {
+  const { user, stdio, softOpenFiles } = options;
+  if (changesIdentity(user) || typeof stdio === "string" || !leavesRoom(softOpenFiles, Math.max(...stdio))) return undefined;
+  return spawnOnThread(options);
+}
+
+async function spawnOnThread(options: SpawnOptions): Promise<number> {
+  const { file, softOpenFiles } = options;
+  const actions = createActions(options);
+  const raiseLimit = lowerOpenFileLimit(softOpenFiles);
+  const pid = new Int32Array(OPAQUE_BYTES);
+  try {
+    const [argv, env] = vectors(options);
+    const [result] = await onThread(libc.posix_spawn, pid, file, actions, attributes, argv, env);
+    if (result !== 0) throw systemError("spawn", file, result);
+  } finally {
+    raiseLimit();
+    libc.posix_spawn_file_actions_destroy(actions);
+  }
+  return pid[0] ?? -1;
+}
+
+type Vector = (string | null)[];
+
+function vectors({ argv, env }: SpawnOptions): [argv: Vector, env: Vector] {
+  return [
+    [...argv, null],
+    [...env, null],
+  ];
+}
+
+function createActions({ stdio, cwd }: SpawnOptions): Uint8Array {
+  const actions = new Uint8Array(OPAQUE_BYTES);
+  libc.posix_spawn_file_actions_init(actions);
+  addStdio(actions, stdio);
+  libc.posix_spawn_file_actions_addchdir_np(actions, cwd);
+  return actions;
+}
+
 /** The first terminal that the leader of a new session opens becomes its controlling one, so the child opens it itself. */
-function addStdio(stdio: SpawnOptions["stdio"]): void {
+function addStdio(actions: Uint8Array, stdio: SpawnOptions["stdio"]): void {
   const fds = typeof stdio === "string" ? [undefined, 0, 0] : stdio;
   if (typeof stdio === "string") libc.posix_spawn_file_actions_addopen(actions, 0, stdio, constants.O_RDWR, 0);
   fds.forEach((fd, target) => {
@@ -104,19 +140,4 @@ function createAttributes(): Uint8Array {
   libc.sigfillset(signals);
   libc.posix_spawnattr_setsigdefault(created, signals);
   return created;
-}
-
-function readOpenFileLimits(): { soft: bigint; hard: bigint } {
-  const pair = new BigUint64Array(2);
-  check(libc.prlimit(0, RLIMIT_NOFILE, null, pair), "prlimit");
-  return { soft: pair[0] ?? 0n, hard: pair[1] ?? 0n };
-}
-
-/**
- * The limit is the whole process's, and lowering it for the moment of a spawn is safe: it only refuses new descriptors, which
- * this daemon makes on the main thread alone.
- */
-function setSoftOpenFiles(soft: bigint): void {
-  const pair = BigUint64Array.of(soft < limits.hard ? soft : limits.hard, limits.hard);
-  check(libc.prlimit(0, RLIMIT_NOFILE, pair, null), "prlimit");
 }

@@ -3,8 +3,10 @@ import { getSystemErrorMap } from "node:util";
 import { errno } from "./libc.js";
 
 const names: ReadonlyMap<number, [name: string, message: string]> = getSystemErrorMap();
-/** Those that libuv has no name for, ECHILD among them. */
+/** Those that libuv has no name for, ECHILD among them: Node's own calls call them UNKNOWN. */
 const moreNames = new Map(Object.entries(constants.errno).map(([name, number]) => [number, name]));
+/** What such an error means, where a file operation meets it. */
+const MORE_MESSAGES: Readonly<Record<string, string>> = { EDQUOT: "disk quota exceeded" };
 
 /** The error that Node's own calls throw for this errno: `code`, `errno`, `syscall` and `path` are set alike. */
 export function systemError(syscall: string, path?: string, number = errno()): NodeJS.ErrnoException {
@@ -23,7 +25,8 @@ export function check(result: number, syscall: string, path?: string): number {
 export function errnoName(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code, errno: number } = error as NodeJS.ErrnoException;
-  return typeof code === "string" && typeof number === "number" ? code : undefined;
+  if (typeof code !== "string" || typeof number !== "number") return undefined;
+  return names.has(number) ? code : (moreNames.get(-number) ?? code);
 }
 
 /** Names the path that the caller knows, where the failed call knew only a descriptor. Returns the same error. */
@@ -34,5 +37,6 @@ export function withPath(error: unknown, path: string): unknown {
 
 /** What an errno means, in the words of libc: "no such file or directory". */
 export function describeErrno(error: NodeJS.ErrnoException): string {
-  return names.get(error.errno ?? 0)?.[1] ?? error.message;
+  const number = error.errno ?? 0;
+  return names.get(number)?.[1] ?? MORE_MESSAGES[errnoName(error) ?? ""] ?? error.message;
 }

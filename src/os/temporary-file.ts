@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { libc } from "./libc.js";
+import { encodePath } from "./path-bytes.js";
 import { openIn } from "./root.js";
 import { check, errnoName } from "./system-error.js";
 
@@ -49,7 +50,7 @@ export function publish(file: TemporaryFile, name: string, replace: boolean): vo
     file.name = hidden;
   }
   const flags = replace ? 0 : RENAME_NOREPLACE;
-  check(libc.renameat2(directoryFd, file.name, directoryFd, name, flags), "rename", name);
+  check(libc.renameat2(directoryFd, file.name, directoryFd, encodePath(name), flags), "rename", name);
   file.name = undefined;
 }
 
@@ -61,10 +62,15 @@ export function discard(file: TemporaryFile): void {
   check(libc.unlinkat(file.directoryFd, name, 0), "unlink", name);
 }
 
-function link(file: TemporaryFile, name: string): void {
-  check(libc.linkat(AT_FDCWD, `/proc/self/fd/${file.fd}`, file.directoryFd, name, AT_SYMLINK_FOLLOW), "link", name);
+/** Whether a name is of the form that hidden names of ours have: nobody is shown those. */
+export function isTemporaryName(name: string): boolean {
+  return /^\.picod-[0-9a-f]{16}\.tmp$/.test(name);
 }
 
-function hiddenName(): string {
+function link(file: TemporaryFile, name: string): void {
+  check(libc.linkat(AT_FDCWD, `/proc/self/fd/${file.fd}`, file.directoryFd, encodePath(name), AT_SYMLINK_FOLLOW), "link", name);
+}
+
+export function hiddenName(): string {
   return `.picod-${randomBytes(8).toString("hex")}.tmp`;
 }

@@ -26,6 +26,8 @@ interface Database {
  */
 export class UserDatabase {
   #stamp = "";
+  /** Within one turn of the event loop nothing is asked twice: a listing names the owners of thousands of files in one. */
+  #isCurrent = false;
   #database: Database = { users: [], groups: [], userNames: new Map(), groupNames: new Map() };
 
   /** By name, or by number when no user has that name. A number without an entry is a user with that uid and gid. */
@@ -38,6 +40,12 @@ export class UserDatabase {
     return { name: nameOrUid, uid: number, gid: number, home: "/", shell: "", groups: [number] };
   }
 
+  /** By name alone: a number that is no name names nobody. */
+  findNamed(name: string): User | undefined {
+    const found = this.#current().users.find((user) => user.name === name);
+    return found && { ...found, groups: this.#groupsOf(found.name, found.gid) };
+  }
+
   /** Name of a uid, or the number as text. */
   userName(uid: number): string {
     return this.#current().userNames.get(uid) ?? String(uid);
@@ -47,17 +55,30 @@ export class UserDatabase {
     return this.#current().groupNames.get(gid) ?? String(gid);
   }
 
+  /** The number of a group, by name or by number; a number needs no entry. */
+  findGroup(nameOrGid: string): number | undefined {
+    const found = this.#current().groups.find((group) => group.name === nameOrGid);
+    if (found !== undefined) return found.gid;
+    const number = /^\d{1,10}$/.test(nameOrGid) ? Number(nameOrGid) : undefined;
+    return number === undefined || number > 0xfffffffe ? undefined : number;
+  }
+
   #groupsOf(name: string, gid: number): number[] {
     const named = this.#database.groups.filter((group) => group.members.includes(name)).map((group) => group.gid);
     return [...new Set([gid, ...named])];
   }
 
   #current(): Database {
+    if (this.#isCurrent) return this.#database;
     const stamp = stampOf("/etc/passwd") + stampOf("/etc/group");
     if (stamp !== this.#stamp) {
       this.#database = parse(readLines("/etc/passwd"), readLines("/etc/group"));
       this.#stamp = stamp;
     }
+    this.#isCurrent = true;
+    queueMicrotask(() => {
+      this.#isCurrent = false;
+    });
     return this.#database;
   }
 }

@@ -1,10 +1,10 @@
 import { closeSync, constants, existsSync, openSync, statSync } from "node:fs";
-import { printable } from "../acting-user.js";
 import { PicodError } from "../errors/picod-error.js";
 import { withFileRightsOf } from "../os/credentials.js";
 import { O_PATH } from "../os/root.js";
 import { errnoName } from "../os/system-error.js";
 import type { User } from "../os/users.js";
+import { printable } from "../printable.js";
 
 /** What to run: a program with its arguments, a command line for the shell, or the shell itself, to be typed at. */
 export type Command = { readonly argv: readonly string[] } | { readonly line: string | undefined; readonly login?: boolean };

@@ -1,3 +1,4 @@
+import { PicodError } from "../errors/picod-error.js";
 import type { User } from "../os/users.js";
 
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -10,11 +11,13 @@ export interface EnvironmentSources {
   readonly lang: string | undefined;
   /** `--env`. */
   readonly defaults: Readonly<Record<string, string>>;
+  /** No SHELL, LANG and TERM, and PWD last. */
+  readonly bare?: boolean;
 }
 
 /**
  * The environment of a command, small and predictable: what a login gives, then the daemon's `--env`, then the request's. Nothing
- * else of the daemon's own environment gets in.
+ * else of the daemon's own environment gets in. @throws INVALID_ARGUMENT naming the variable.
  */
 export function buildEnvironment(
   sources: EnvironmentSources,
@@ -22,14 +25,21 @@ export function buildEnvironment(
   shell: string,
   requested: Readonly<Record<string, string>>,
 ): Record<string, string> {
+  assertValid(requested);
   return {
     PATH: sources.path ?? DEFAULT_PATH,
     HOME: user.home,
     USER: user.name,
     LOGNAME: user.name,
-    SHELL: shell,
-    LANG: sources.lang ?? "C.UTF-8",
+    ...(sources.bare ? {} : { SHELL: shell, LANG: sources.lang ?? "C.UTF-8" }),
     ...sources.defaults,
     ...requested,
   };
+}
+
+function assertValid(env: Readonly<Record<string, string>>): void {
+  const bad = Object.entries(env).find(([name, value]) => name === "" || /[=\0]/.test(name) || value.includes("\0"));
+  if (bad === undefined) return;
+  const why = 'a name is not empty and has no "=", and nothing has a NUL byte';
+  throw new PicodError("INVALID_ARGUMENT", `invalid env: ${JSON.stringify(bad[0])}: ${why}`);
 }

@@ -32,6 +32,8 @@ export class EventHistory<T> {
 
   /** Events behind that one. `lost` tells that there were more, which are no longer kept. */
   after(id: number): { readonly events: readonly NumberedEvent<T>[]; readonly lost: boolean } {
+    // Of an earlier daemon, whose clock was ahead.
+    if (id > this.lastId) return { events: [...this.#events], lost: true };
     const oldest = this.#events[0]?.id ?? this.#nextId;
     return { events: this.#events.filter((event) => event.id > id), lost: id + 1 < oldest };
   }

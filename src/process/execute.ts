@@ -19,11 +19,17 @@ export interface ExecuteOptions extends CommandOptions {
   readonly id: string;
 }
 
-export interface ExecuteResult {
+export interface ExecuteResult<Output = CollectedOutput> {
   readonly processId: string;
-  readonly stdout: CollectedOutput;
-  readonly stderr: CollectedOutput;
+  readonly stdout: Output;
+  readonly stderr: Output;
   readonly end: ProcessEnd;
+}
+
+/** Runs one command to its end, its output as text: see `runToEnd`. */
+export async function execute(...parameters: Parameters<typeof runToEnd>): Promise<ExecuteResult> {
+  const result = await runToEnd(...parameters);
+  return { ...result, stdout: result.stdout.collect(), stderr: result.stderr.collect() };
 }
 
 /**
@@ -32,19 +38,19 @@ export interface ExecuteResult {
  * @throws USER_NOT_FOUND, USER_NOT_PERMITTED, INVALID_ARGUMENT, PROCESS_LIMIT_REACHED, SHUTTING_DOWN, errno of the working
  * directory. A program that cannot be started is a result.
  */
-export async function execute(
+export async function runToEnd(
   processes: ProcessTable,
   users: UserDatabase,
   defaults: ExecuteDefaults,
   options: ExecuteOptions,
   abortSignal: AbortSignal | undefined,
-): Promise<ExecuteResult> {
+): Promise<ExecuteResult<OutputCollector>> {
   abortSignal?.throwIfAborted();
   const limit = options.maxOutputBytes ?? defaults.maxOutputBytes;
   const output = { stdout: new OutputCollector(limit), stderr: new OutputCollector(limit) };
   const processId = options.id === "" ? newProcessId() : options.id;
   const resolved = resolveCommand(users, defaults, options, processId);
-  const finish = (end: ProcessEnd) => ({ processId, stdout: output.stdout.collect(), stderr: output.stderr.collect(), end });
+  const finish = (end: ProcessEnd) => ({ processId, ...output, end });
   if (resolved.file === undefined) return finish(programNotFound(resolved.argv[0] ?? ""));
 
   let started: ManagedProcess;
@@ -53,7 +59,7 @@ export async function execute(
     const timeoutMs = options.timeoutMs ?? defaults.timeoutMs;
     const io = { kind: "pipes", input: options.stdin } as const;
     const spec = { ...resolved, id: processId, file: resolved.file, io, timeoutMs, killGraceMs, softOpenFiles };
-    started = processes.start(spec, { push: (stream, chunk) => stream !== "pty" && output[stream].push(chunk) });
+    started = await processes.startAmongOthers(spec, { push: (stream, chunk) => stream !== "pty" && output[stream].push(chunk) });
   } catch (error) {
     return finish(explainSpawnError(error, resolved.file));
   }
@@ -63,6 +69,10 @@ export async function execute(
 /** Resolves with the end. When the caller gives up first, the tree is being ended and the caller's reason is thrown. */
 function endOrAbort(started: ManagedProcess, abortSignal: AbortSignal | undefined): Promise<ProcessEnd> {
   if (abortSignal === undefined) return started.ended;
+  if (abortSignal.aborted) {
+    started.stop("cancelled");
+    return Promise.reject(abortSignal.reason);
+  }
   return new Promise((resolve, reject) => {
     const onAbort = () => {
       started.stop("cancelled");

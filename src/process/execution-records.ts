@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { PicodError } from "../errors/picod-error.js";
 import type { ExecuteOptions, ExecuteResult } from "./execute.js";
 import { fieldName, sameText } from "./same-request.js";
@@ -51,6 +52,11 @@ export class ExecutionRecords {
     return unlessAborted(record.result, abortSignal);
   }
 
+  /** Whether a command with this id runs, or its result is kept. */
+  has(id: string): boolean {
+    return this.#records.has(id);
+  }
+
   close(): void {
     for (const { expiry } of this.#records.values()) clearTimeout(expiry);
     this.#records.clear();
@@ -77,10 +83,14 @@ export class ExecutionRecords {
   }
 }
 
-/** What makes two requests the same. The trace they belong to does not. */
+/** What makes two requests the same: the trace they belong to does not. As digests, since input may be large and is kept for long. */
 function requestFields(options: ExecuteOptions): Map<string, string> {
   const { id: _id, traceparent: _traceparent, ...fields } = options;
-  return new Map(Object.entries(fields).map(([name, value]) => [fieldName(name), sameText(value)]));
+  return new Map(Object.entries(fields).map(([name, value]) => [fieldName(name), digest(value)]));
+}
+
+function digest(value: unknown): string {
+  return hash("sha256", value instanceof Uint8Array ? value : sameText(value));
 }
 
 function assertSameRequest(id: string, known: ReadonlyMap<string, string>, asked: ReadonlyMap<string, string>): void {

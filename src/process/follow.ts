@@ -1,6 +1,6 @@
 import { PicodError } from "../errors/picod-error.js";
 import type { ProcessEnd, StreamName } from "./managed-process.js";
-import type { ProcessRecord } from "./process-record.js";
+import type { LosslessReader, ProcessRecord } from "./process-record.js";
 
 const MAX_CHUNK_BYTES = 64 * 1024;
 const MAX_FOLLOWERS = 256;
@@ -19,6 +19,10 @@ export interface FollowOptions {
   readonly from: Partial<Record<StreamName, number>> | "end";
   /** Make the process wait instead of trimming what this follower has not received. */
   readonly backpressure: boolean;
+  /** With back-pressure: aborted when the process is to wait no longer for this follower, which may then miss something. */
+  readonly letGo?: AbortSignal;
+  /** With back-pressure: who acknowledges the output, and how long the process waits while nobody of that id is connected. */
+  readonly acknowledging?: { readonly followerId: string; readonly holdMs: number };
   readonly keepaliveMs: number;
 }
 
@@ -42,9 +46,11 @@ async function* followFrom(
   options: FollowOptions,
   abortSignal: AbortSignal,
 ): AsyncGenerator<FollowEvent> {
+  const hold = options.backpressure ? beginHolding(record, offsets, options.acknowledging) : undefined;
+  options.letGo?.addEventListener("abort", () => hold?.end());
   record.followers++;
-  const release = options.backpressure ? record.holdFor({ offsets }) : undefined;
   const wakeUp = new WakeUp(record, options.keepaliveMs, abortSignal);
+  let mayAskFor = true;
   try {
     yield { kind: "started" };
     for (;;) {
@@ -60,20 +66,45 @@ async function* followFrom(
       }
       if (sent) {
         if (options.backpressure) record.release();
+        mayAskFor = true;
         continue;
       }
       if (end !== undefined) {
         yield { kind: "ended", end };
         return;
       }
+      // It has everything and may not know that the process waits for its word.
+      if (mayAskFor && hold !== undefined && record.waitsFor(hold.reader)) {
+        mayAskFor = false;
+        yield { kind: "keepalive" };
+        continue;
+      }
       // Nothing was awaited since the logs were read, so no news can have been missed.
       if ((await wakeUp.next()) === "keepalive") yield { kind: "keepalive" };
     }
   } finally {
     wakeUp.close();
-    release?.();
+    hold?.end();
     record.followers--;
   }
+}
+
+interface Holding {
+  readonly reader: LosslessReader;
+  readonly end: () => void;
+}
+
+/** Without acknowledgements, what was sent counts as received. @throws FOLLOWER_LIMIT_REACHED. */
+function beginHolding(
+  record: ProcessRecord,
+  offsets: Map<StreamName, number>,
+  acknowledging: FollowOptions["acknowledging"],
+): Holding | undefined {
+  // One that has ended waits for nobody.
+  if (record.end !== undefined) return undefined;
+  if (acknowledging === undefined) return { reader: { offsets }, end: record.holdFor({ offsets }) };
+  const reader = record.holds.connect(acknowledging.followerId, offsets, acknowledging.holdMs);
+  return { reader, end: () => reader.disconnect() };
 }
 
 function startOffsets(record: ProcessRecord, from: FollowOptions["from"]): Map<StreamName, number> {

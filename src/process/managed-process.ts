@@ -5,8 +5,9 @@ import { OutputReader } from "../os/output-reader.js";
 import type { ChildExit, Reaper } from "../os/reaper.js";
 import { sendSignal, signalName } from "../os/spawn.js";
 import { resizeTerminal, type TerminalSize } from "../os/terminal.js";
-import { type ProcessSpec, startProgram } from "./start-program.js";
-import { type DyingTree, killNow, type Termination, terminate } from "./termination.js";
+import type { Census } from "./census.js";
+import type { ProcessSpec, StartedProgram } from "./start-program.js";
+import { type DyingTree, type Grace, signalTree, type Termination, terminate } from "./termination.js";
 
 export type StreamName = "stdout" | "stderr" | "pty";
 export type EndReason = "exited" | "signaled" | "timed-out" | "cancelled" | "out-of-memory" | "spawn-failed";
@@ -35,6 +36,7 @@ export interface OutputSink {
 export interface SharedParts {
   readonly reaper: Reaper;
   readonly outOfMemory: OutOfMemoryCounter;
+  readonly census: Census;
   readonly devNull: number;
 }
 
@@ -68,19 +70,20 @@ export class ManagedProcess implements DyingTree {
   #drainQuiet: NodeJS.Timeout | undefined;
   #drainLimit: NodeJS.Timeout | undefined;
   #drained = false;
+  #awaitsOutputEnd: boolean;
   #hasEnded = false;
   #stopCause: "timed-out" | "cancelled" | undefined;
   #killTimer: NodeJS.Timeout | undefined;
   #killSent = false;
   #termination: Termination | undefined;
 
-  /** Starts it. @throws the errno of execve(2), of changing directory, or of making pipes; then nothing is left behind. */
-  constructor(spec: ProcessSpec, sink: OutputSink, shared: SharedParts) {
+  /** To be made in the turn in which the program was started. */
+  constructor(started: StartedProgram, spec: ProcessSpec, sink: OutputSink, shared: SharedParts) {
     this.#spec = spec;
     this.#shared = shared;
     this.processId = spec.id;
+    this.#awaitsOutputEnd = spec.untilOutputEnds ?? false;
     this.hasTerminal = spec.io.kind === "terminal";
-    const started = startProgram(spec, shared.devNull);
     this.leaderPid = started.pid;
     offerWhenOutOfMemory(started.pid);
     this.#masterFd = started.masterFd;
@@ -98,7 +101,8 @@ export class ManagedProcess implements DyingTree {
     };
     this.#readers = new Map(started.outputs.map(([stream, fd]) => read(stream, fd)));
     this.input = started.connectInput(this.#readers.get("pty"));
-    if (spec.timeoutMs > 0) this.#timeout = setTimeout(() => this.stop("timed-out"), Math.min(spec.timeoutMs, MAX_TIMER_MS));
+    const timeOut = () => this.stop("timed-out", spec.timeoutGrace);
+    if (spec.timeoutMs > 0) this.#timeout = setTimeout(timeOut, Math.min(spec.timeoutMs, MAX_TIMER_MS));
   }
 
   /** It is being ended, or was. */
@@ -106,17 +110,24 @@ export class ManagedProcess implements DyingTree {
     return this.#stopCause !== undefined;
   }
 
+  get census(): Census {
+    return this.#shared.census;
+  }
+
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
   /** Ends the whole tree: TERM, grace, KILL. When it is ending already, the shorter grace counts; without effect after its end. */
-  stop(cause: "timed-out" | "cancelled", graceMs = this.#spec.killGraceMs): void {
-    if (this.#stopCause !== undefined) this.#hurry(graceMs);
+  stop(cause: "timed-out" | "cancelled", grace: Grace = this.#spec.killGraceMs): void {
+    // Its end waits for what its leader has left behind, which is ended too.
+    if (this.#awaitsOutputEnd && this.#exit !== undefined) void terminate(this, grace);
+    this.endWithLeader();
+    if (this.#stopCause !== undefined) this.#hurry(grace === "none" ? 0 : grace);
     if (this.#stopCause !== undefined || this.#exit !== undefined) return;
     this.#stopCause = cause;
     clearTimeout(this.#timeout);
-    void terminate(this, graceMs).then(({ forced, survivingProcesses }) => {
+    void terminate(this, grace).then(({ forced, survivingProcesses }) => {
       clearTimeout(this.#killTimer);
       this.#termination = { forced: forced || this.#killSent, survivingProcesses };
       if (this.#exit === undefined) this.#giveUp();
@@ -129,15 +140,21 @@ export class ManagedProcess implements DyingTree {
     clearTimeout(this.#killTimer);
     this.#killTimer = setTimeout(() => {
       this.#killSent = true;
-      killNow(this);
+      void signalTree(this, ["SIGKILL"]);
     }, graceMs);
   }
 
-  /** KILL at once, for a daemon that has no time left. */
-  kill(): void {
+  /** It is killed by a daemon that has no time left to wait for its end. */
+  isKilled(): void {
     this.#stopCause ??= "cancelled";
     this.#termination ??= { forced: true, survivingProcesses: 0 };
-    killNow(this);
+  }
+
+  /** From now on nobody who holds its output keeps it from ending. */
+  endWithLeader(): void {
+    if (!this.#awaitsOutputEnd) return;
+    this.#awaitsOutputEnd = false;
+    if (this.#exit !== undefined) this.#drain();
   }
 
   /** To the process group, or the leader alone. False when it is gone. */
@@ -157,7 +174,8 @@ export class ManagedProcess implements DyingTree {
   /** Lets the program wait, or go on, when it writes to that stream. What it has left behind at its end does not wait. */
   setPaused(stream: StreamName, paused: boolean): void {
     const reader = this.#readers.get(stream);
-    if (reader === undefined || reader.paused === paused || this.#exit !== undefined) return;
+    if (reader === undefined || reader.paused === paused) return;
+    if (this.#exit !== undefined && !this.#awaitsOutputEnd) return;
     if (paused) reader.pause();
     else reader.resume();
   }
@@ -180,7 +198,7 @@ export class ManagedProcess implements DyingTree {
     if (this.#exit !== undefined) return;
     this.#exit = exit;
     this.#endedAt = performance.now();
-    clearTimeout(this.#timeout);
+    if (!this.#awaitsOutputEnd) clearTimeout(this.#timeout);
     if (this.#slaveFd !== undefined) closeSync(this.#slaveFd);
     this.#drain();
     for (const listener of [...this.#changeListeners]) listener();
@@ -188,6 +206,7 @@ export class ManagedProcess implements DyingTree {
   }
 
   #drain(): void {
+    if (this.#awaitsOutputEnd) return;
     for (const reader of this.#readers.values()) {
       reader.drainNow();
       reader.resume();
@@ -228,6 +247,7 @@ export class ManagedProcess implements DyingTree {
     const exit = this.#exit;
     if (exit === undefined || !this.#drained) return;
     if (this.#stopCause !== undefined && this.#termination === undefined) return;
+    clearTimeout(this.#timeout);
     clearTimeout(this.#drainQuiet);
     clearTimeout(this.#drainLimit);
     this.#hasEnded = true;

@@ -54,6 +54,22 @@ export class OutputCollector {
     return this.#cut(head, tail);
   }
 
+  /** Bytes that are kept. */
+  get keptBytes(): number {
+    return this.#head.length + this.#tail.length;
+  }
+
+  /** What was kept, as it was written; where something is left out, or more than `limitBytes`, `mark` stands for it, and counts too. */
+  toBytes(limitBytes: number, mark: (omittedBytes: number) => string): Buffer {
+    const kept = Buffer.concat([this.#head.toBuffer(), this.#tail.toBuffer()]);
+    if (kept.length === this.#totalBytes && kept.length <= limitBytes) return kept;
+    const room = Math.max(0, Math.min(limitBytes, kept.length) - Buffer.byteLength(mark(this.#totalBytes)));
+    const fromHead = Math.min(Math.ceil(room / 2), this.#head.length);
+    const fromTail = Math.min(room - fromHead, kept.length - fromHead);
+    const between = Buffer.from(mark(this.#totalBytes - fromHead - fromTail));
+    return Buffer.concat([kept.subarray(0, fromHead), between, kept.subarray(kept.length - fromTail)]);
+  }
+
   /** The cut must not add damage of its own: the head ends, and the tail starts, between characters. */
   #cut(head: Buffer, tail: Buffer): CollectedOutput {
     const keptHead = shorten(head, this.#headLimit, (length) => withoutPartialEnd(head.subarray(0, length)));

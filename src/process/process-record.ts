@@ -1,8 +1,10 @@
 import { PicodError } from "../errors/picod-error.js";
 import type { InputWriter } from "../os/input-writer.js";
 import type { TerminalSize } from "../os/terminal.js";
+import { AcceptedWrites } from "./accepted-writes.js";
 import type { ManagedProcess, OutputSink, ProcessEnd, StreamName } from "./managed-process.js";
 import type { OutputBudget } from "./output-budget.js";
+import { OutputHolds } from "./output-holds.js";
 import { OutputLog } from "./output-log.js";
 
 /** Control-D, the VEOF character of a terminal unless its program has changed it. */
@@ -30,6 +32,13 @@ export interface ProcessNames {
   readonly sessionId: string;
 }
 
+/** As what a process runs, whatever the request called it. */
+export interface RunsAs {
+  /** Absolute. */
+  readonly cwd: string;
+  readonly userName: string;
+}
+
 /** Lets a reader that must not lose anything hold the process back. */
 export interface LosslessReader {
   /** First byte that it has not received, by stream. */
@@ -40,6 +49,7 @@ export interface LosslessReader {
 export class ProcessRecord implements OutputSink {
   readonly id: string;
   readonly from: StartedFrom;
+  readonly runsAs: RunsAs;
   readonly logs: ReadonlyMap<StreamName, OutputLog>;
   readonly startedAtMs = Date.now();
   tag: string;
@@ -51,13 +61,16 @@ export class ProcessRecord implements OutputSink {
   endedAtMs: number | undefined;
   end: ProcessEnd | undefined;
   process: ManagedProcess | undefined;
+  readonly holds = new OutputHolds(this);
+  readonly #writes = new AcceptedWrites();
   readonly #budget: OutputBudget;
   readonly #lossless = new Set<LosslessReader>();
   readonly #listeners = new Set<() => void>();
 
-  constructor(id: string, from: StartedFrom, names: ProcessNames, budget: OutputBudget) {
+  constructor(id: string, from: StartedFrom, names: ProcessNames, runsAs: RunsAs, budget: OutputBudget) {
     this.id = id;
     this.from = from;
+    this.runsAs = runsAs;
     this.tag = names.tag;
     this.label = names.label;
     this.sessionId = names.sessionId;
@@ -88,6 +101,7 @@ export class ProcessRecord implements OutputSink {
   ended(end: ProcessEnd): void {
     this.end = end;
     this.endedAtMs = Date.now();
+    this.holds.close();
     for (const log of this.logs.values()) {
       this.#budget.leave(log);
       log.compact();
@@ -116,16 +130,29 @@ export class ProcessRecord implements OutputSink {
     for (const [stream, log] of this.logs) this.#holdBack(stream, log);
   }
 
-  /** The process waits while a lossless reader has not received more than half of what may be kept. */
+  /** Whether it is that reader, perhaps with others, that the process waits for. */
+  waitsFor(reader: LosslessReader): boolean {
+    return [...this.logs].some(([stream, log]) => isTooFarBehind(log, reader.offsets.get(stream) ?? log.end));
+  }
+
   #holdBack(stream: StreamName, log: OutputLog): void {
     const heldFrom = Math.min(...[...this.#lossless].map((reader) => reader.offsets.get(stream) ?? Number.POSITIVE_INFINITY));
     log.holdFrom(heldFrom);
-    this.process?.setPaused(stream, log.end - heldFrom > log.limitBytes / 2);
+    this.process?.setPaused(stream, isTooFarBehind(log, heldFrom));
+  }
+
+  /** `sendInput`, once for each `writeId` among the last: a repeated one writes nothing and returns what the first did. */
+  sendInputOnce(writeId: string, data: Uint8Array, offset: bigint | undefined, maxQueuedBytes: number): number {
+    const known = this.#writes.answerOf(writeId);
+    if (known !== undefined) return known;
+    const inputBytes = this.sendInput(data, offset, maxQueuedBytes);
+    this.#writes.remember(writeId, inputBytes);
+    return inputBytes;
   }
 
   /**
    * Appends input. With `offset`, what has arrived before is left out. Returns how much input there is now.
-   * @throws PROCESS_ENDED, INPUT_CLOSED, INPUT_OFFSET_BEYOND_END, INPUT_QUEUE_FULL.
+   * @throws PROCESS_ENDED, INPUT_CLOSED, OFFSET_BEYOND_END, INPUT_QUEUE_FULL.
    */
   sendInput(data: Uint8Array, offset: bigint | undefined, maxQueuedBytes: number): number {
     const input = this.openInput();
@@ -188,4 +215,9 @@ export class ProcessRecord implements OutputSink {
   #wake(): void {
     for (const listener of [...this.#listeners]) listener();
   }
+}
+
+/** A process waits while a lossless reader has not received more than half of what may be kept. */
+function isTooFarBehind(log: OutputLog, offset: number): boolean {
+  return log.end - offset > log.limitBytes / 2;
 }

@@ -1,8 +1,9 @@
 import { PicodError } from "../errors/picod-error.js";
 import type { ProcessEnd } from "./managed-process.js";
 import { OutputBudget } from "./output-budget.js";
-import { type ProcessNames, ProcessRecord, type StartedFrom } from "./process-record.js";
+import { type ProcessNames, ProcessRecord, type RunsAs, type StartedFrom } from "./process-record.js";
 import { fieldName, sameText } from "./same-request.js";
+import { TagIndex } from "./tag-index.js";
 
 /** How long, how many and how much of ended processes is kept. */
 export interface ProcessRetention {
@@ -24,9 +25,12 @@ export type RegistryEvent =
 export class ProcessRegistry {
   readonly #retention: ProcessRetention;
   readonly #byId = new Map<string, ProcessRecord>();
+  readonly #byTag = new TagIndex();
   readonly #budget: OutputBudget;
   /** In the order in which they ended. */
   readonly #ended = new Map<ProcessRecord, NodeJS.Timeout>();
+  /** Output of those that have ended. */
+  #endedBytes = 0;
   readonly #listeners = new Set<(event: RegistryEvent) => void>();
 
   constructor(retention: ProcessRetention) {
@@ -46,7 +50,7 @@ export class ProcessRegistry {
 
   /** @throws PROCESS_NOT_FOUND. */
   find(selector: ProcessSelector): ProcessRecord {
-    const found = "id" in selector ? this.#byId.get(selector.id) : this.#findTagged(selector.tag);
+    const found = "id" in selector ? this.#byId.get(selector.id) : this.#byTag.find(selector.tag);
     if (found !== undefined) return found;
     const what = "id" in selector ? `id ${selector.id}` : `tag ${selector.tag}`;
     throw new PicodError("PROCESS_NOT_FOUND", `no such process: ${what}`);
@@ -67,13 +71,14 @@ export class ProcessRegistry {
   }
 
   /** A record that is not in the registry yet: `add` follows when the process has started. @throws TAG_IN_USE. */
-  create(id: string, from: StartedFrom, names: ProcessNames): ProcessRecord {
+  create(id: string, from: StartedFrom, names: ProcessNames, runsAs: RunsAs): ProcessRecord {
     this.#assertTagFree(names.tag);
-    return new ProcessRecord(id, from, names, this.#budget);
+    return new ProcessRecord(id, from, names, runsAs, this.#budget);
   }
 
   add(record: ProcessRecord): void {
     this.#byId.set(record.id, record);
+    this.#byTag.add(record);
     this.#tell({ kind: "started", record });
   }
 
@@ -81,14 +86,19 @@ export class ProcessRegistry {
   update(record: ProcessRecord, tag: string | undefined, label: string | undefined): void {
     if (tag !== undefined && tag !== record.tag) {
       if (record.end === undefined) this.#assertTagFree(tag);
+      this.#byTag.remove(record);
       record.tag = tag;
+      this.#byTag.add(record);
     }
     if (label !== undefined) record.label = label;
     this.#tell({ kind: "updated", record });
   }
 
   ended(record: ProcessRecord, end: ProcessEnd): void {
+    this.#byTag.remove(record);
     record.ended(end);
+    this.#byTag.add(record);
+    this.#endedBytes += record.keptBytes;
     this.#ended.set(record, setTimeout(() => this.delete(record), this.#retention.retainMs).unref());
     this.#tell({ kind: "ended", record });
     this.#enforceRetention();
@@ -100,7 +110,8 @@ export class ProcessRegistry {
       throw new PicodError("PROCESS_RUNNING", `cannot delete process ${record.id}: it is running`, { id: record.id });
     }
     clearTimeout(this.#ended.get(record));
-    this.#ended.delete(record);
+    if (this.#ended.delete(record)) this.#endedBytes -= record.keptBytes;
+    this.#byTag.remove(record);
     if (!this.#byId.delete(record.id)) return;
     this.#tell({ kind: "deleted", record });
   }
@@ -116,28 +127,17 @@ export class ProcessRegistry {
   }
 
   #enforceRetention(): void {
-    let bytes = 0;
-    for (const record of this.#ended.keys()) bytes += record.keptBytes;
+    const { maxRecords, maxOutputBytes } = this.#retention;
     for (const record of this.#ended.keys()) {
-      if (this.#ended.size <= this.#retention.maxRecords && bytes <= this.#retention.maxOutputBytes / 2) break;
-      bytes -= record.keptBytes;
+      if (this.#ended.size <= maxRecords && this.#endedBytes <= maxOutputBytes / 2) break;
       this.delete(record);
     }
   }
 
   #assertTagFree(tag: string): void {
-    const holder = tag === "" ? undefined : this.#findLive(tag);
+    const holder = tag === "" ? undefined : this.#byTag.findLive(tag);
     if (holder === undefined) return;
     throw new PicodError("TAG_IN_USE", `tag ${tag} is in use by process ${holder.id}`, { tag, id: holder.id });
-  }
-
-  #findTagged(tag: string): ProcessRecord | undefined {
-    return this.#findLive(tag) ?? [...this.#ended.keys()].findLast((record) => record.tag === tag);
-  }
-
-  #findLive(tag: string): ProcessRecord | undefined {
-    for (const record of this.#byId.values()) if (record.end === undefined && record.tag === tag) return record;
-    return undefined;
   }
 
   #tell(event: RegistryEvent): void {

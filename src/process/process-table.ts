@@ -3,15 +3,28 @@ import { closeSync, openSync } from "node:fs";
 import { PicodError } from "../errors/picod-error.js";
 import { OutOfMemoryCounter } from "../os/out-of-memory.js";
 import { Reaper } from "../os/reaper.js";
+import { Census } from "./census.js";
 import { ManagedProcess, type OutputSink } from "./managed-process.js";
-import type { ProcessSpec } from "./start-program.js";
+import { type ProcessSpec, type StartedProgram, startProgram, startProgramOffLoop } from "./start-program.js";
+import { killNow } from "./termination.js";
+
+/** So many processes make a start worth its way over another thread. */
+const CROWD = 2;
 
 /** All processes that this daemon has started and that have not ended. */
 export class ProcessTable {
   readonly #maxProcesses: number;
-  readonly #shared = { reaper: new Reaper(), outOfMemory: new OutOfMemoryCounter(), devNull: openSync("/dev/null", "r") };
+  readonly #shared = {
+    reaper: new Reaper(),
+    outOfMemory: new OutOfMemoryCounter(),
+    census: new Census(),
+    devNull: openSync("/dev/null", "r"),
+  };
   readonly #live = new Map<string, ManagedProcess>();
+  /** On other threads. */
+  readonly #starting = new Map<string, Promise<unknown>>();
   #closed = false;
+  #killed = false;
 
   constructor(maxProcesses: number) {
     this.#maxProcesses = maxProcesses;
@@ -23,30 +36,61 @@ export class ProcessTable {
 
   /** @throws PROCESS_LIMIT_REACHED, PROCESS_ID_CONFLICT, SHUTTING_DOWN, errno of the spawn. */
   start(spec: ProcessSpec, sink: OutputSink): ManagedProcess {
-    if (this.#closed) throw new PicodError("SHUTTING_DOWN", "cannot start a process: the daemon is shutting down");
-    if (this.#live.has(spec.id)) {
-      throw new PicodError("PROCESS_ID_CONFLICT", `id ${spec.id} belongs to another process, which runs`, { id: spec.id });
-    }
-    if (this.#live.size >= this.#maxProcesses) {
-      const message = `cannot start a process: ${this.#live.size} are running, the limit is ${this.#maxProcesses}`;
-      throw new PicodError("PROCESS_LIMIT_REACHED", message, { limit: String(this.#maxProcesses) });
-    }
-    const started = new ManagedProcess(spec, sink, this.#shared);
-    this.#live.set(spec.id, started);
-    void started.ended.then(() => this.#live.delete(spec.id));
-    return started;
+    this.#assertMayStart(spec.id);
+    return this.#add(startProgram(spec, this.#shared.devNull), spec, sink);
   }
 
-  find(id: string): ManagedProcess | undefined {
+  /** The same, and where others run or start as well, without stopping the event loop for them. */
+  async startAmongOthers(spec: ProcessSpec, sink: OutputSink): Promise<ManagedProcess> {
+    this.#assertMayStart(spec.id);
+    const { devNull, reaper } = this.#shared;
+    // Alone, the way over another thread would only take longer.
+    const isCrowd = this.#live.size + this.#starting.size >= CROWD;
+    const program = isCrowd ? startProgramOffLoop(spec, devNull) : undefined;
+    if (program === undefined) return this.#add(startProgram(spec, devNull), spec, sink);
+    const starting = reaper.whileStarting(async () => this.#add(await program, spec, sink));
+    this.#starting.set(spec.id, starting);
+    try {
+      return await starting;
+    } finally {
+      this.#starting.delete(spec.id);
+    }
+  }
+
+  #assertMayStart(id: string): void {
+    if (this.#closed) throw new PicodError("SHUTTING_DOWN", "cannot start a process: the daemon is shutting down");
+    if (this.#live.has(id) || this.#starting.has(id)) {
+      throw new PicodError("PROCESS_ID_CONFLICT", `id ${id} belongs to another process, which runs`, { id });
+    }
+    const count = this.#live.size + this.#starting.size;
+    if (count >= this.#maxProcesses) {
+      const message = `cannot start a process: ${count} are running, the limit is ${this.#maxProcesses}`;
+      throw new PicodError("PROCESS_LIMIT_REACHED", message, { limit: String(this.#maxProcesses) });
+    }
+  }
+
+  #add(started: StartedProgram, spec: ProcessSpec, sink: OutputSink): ManagedProcess {
+    const process = new ManagedProcess(started, spec, sink, this.#shared);
+    this.#live.set(spec.id, process);
+    void process.ended.then(() => this.#live.delete(spec.id));
+    // It was on its way when all were ended.
+    if (this.#killed) killOff([process]);
+    else if (this.#closed) process.stop("cancelled");
+    return process;
+  }
+
+  /** One that lives; whoever sees it in the system may ask for it while its start is still on its way here. */
+  async find(id: string): Promise<ManagedProcess | undefined> {
+    await this.#starting.get(id)?.catch(() => undefined);
     return this.#live.get(id);
   }
 
   /** Ends all processes with TERM, grace and KILL, and starts no more. Resolves when they have ended. */
   async close(): Promise<void> {
     this.#closed = true;
-    const live = [...this.#live.values()];
-    for (const process of live) process.stop("cancelled");
-    await Promise.all(live.map((process) => process.ended));
+    for (const process of this.#live.values()) process.stop("cancelled");
+    await Promise.allSettled(this.#starting.values());
+    await Promise.all([...this.#live.values()].map((process) => process.ended));
     this.#shared.reaper.close();
     this.#shared.outOfMemory.close();
     closeSync(this.#shared.devNull);
@@ -55,8 +99,14 @@ export class ProcessTable {
   /** KILL for everything, at once. */
   killAll(): void {
     this.#closed = true;
-    for (const process of this.#live.values()) process.kill();
+    this.#killed = true;
+    killOff([...this.#live.values()]);
   }
+}
+
+function killOff(processes: readonly ManagedProcess[]): void {
+  for (const process of processes) process.isKilled();
+  killNow(processes);
 }
 
 /** Ids of our own, never the pid: the kernel gives those out again. */

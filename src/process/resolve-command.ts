@@ -61,6 +61,7 @@ export function resolveCommand(
   if (cwd !== start || defaults.workdir !== undefined) assertWorkingDirectory(cwd, user);
   const env = { ...moreEnv, ...buildEnvironment(defaults.environment, user, shell, options.env) };
   if (options.traceparent !== undefined) env.TRACEPARENT ??= options.traceparent;
+  if (defaults.environment.bare) env.PWD = cwd;
   env[PROCESS_ID_VARIABLE] = processId;
   const file = findProgram(argv[0] ?? "", env.PATH ?? "", user);
   return { file, argv, env: Object.entries(env).map(([name, value]) => `${name}=${value}`), cwd, user };

@@ -2,10 +2,11 @@ import { closeSync } from "node:fs";
 import { InputWriter, writeAndClose } from "../os/input-writer.js";
 import type { OutputReader } from "../os/output-reader.js";
 import { closePipe, createPipe, type Pipe } from "../os/pipe.js";
-import { spawn } from "../os/spawn.js";
+import { spawn, spawnOffLoop } from "../os/spawn.js";
 import { openTerminal, type TerminalSize } from "../os/terminal.js";
 import type { User } from "../os/users.js";
 import type { StreamName } from "./managed-process.js";
+import type { Grace } from "./termination.js";
 
 /** Everything is resolved and checked: this starts as it is. */
 export interface ProcessSpec {
@@ -20,6 +21,10 @@ export interface ProcessSpec {
   /** 0: none. */
   readonly timeoutMs: number;
   readonly killGraceMs: number;
+  /** When its time is up; default: `killGraceMs`. */
+  readonly timeoutGrace?: Grace;
+  /** It has not ended while somebody else holds its output open, unless it was signalled, stopped or timed out. */
+  readonly untilOutputEnds?: boolean;
   readonly softOpenFiles: number;
 }
 
@@ -41,7 +46,33 @@ export interface StartedProgram {
 
 /** @throws the errno of execve(2), of changing directory, or of making pipes or a terminal; then nothing is left behind. */
 export function startProgram(spec: ProcessSpec, devNull: number): StartedProgram {
-  return spec.io.kind === "terminal" ? startOnTerminal(spec, spec.io.size) : startOnPipes(spec, spec.io.input, devNull);
+  if (spec.io.kind === "terminal") return startOnTerminal(spec, spec.io.size);
+  const pipes = new ProgramPipes(spec.user, spec.io.input);
+  try {
+    return pipes.connect(spawn({ ...spec, stdio: pipes.stdio(devNull) }));
+  } catch (error) {
+    pipes.close();
+    throw error;
+  }
+}
+
+/** The same without stopping the event loop; undefined where that cannot be. */
+export function startProgramOffLoop(spec: ProcessSpec, devNull: number): Promise<StartedProgram> | undefined {
+  if (spec.io.kind === "terminal") return undefined;
+  const pipes = new ProgramPipes(spec.user, spec.io.input);
+  let pid: Promise<number> | undefined;
+  try {
+    pid = spawnOffLoop({ ...spec, stdio: pipes.stdio(devNull) });
+  } finally {
+    if (pid === undefined) pipes.close();
+  }
+  return pid?.then(
+    (started) => pipes.connect(started),
+    (error) => {
+      pipes.close();
+      throw error;
+    },
+  );
 }
 
 function startOnTerminal(spec: ProcessSpec, size: TerminalSize): StartedProgram {
@@ -58,19 +89,41 @@ function startOnTerminal(spec: ProcessSpec, size: TerminalSize): StartedProgram 
   }
 }
 
-function startOnPipes(spec: ProcessSpec, input: Uint8Array | "open", devNull: number): StartedProgram {
-  const pipes: Pipe[] = [];
-  const pipe = () => {
-    const created = createPipe(spec.user);
-    pipes.push(created);
-    return created;
-  };
-  try {
-    const stdout = pipe();
-    const stderr = pipe();
-    const stdin = input.length > 0 ? pipe() : undefined;
-    const pid = spawn({ ...spec, stdio: [stdin?.readFd ?? devNull, stdout.writeFd, stderr.writeFd] });
-    for (const fd of [stdout.writeFd, stderr.writeFd, stdin?.readFd]) if (fd !== undefined) closeSync(fd);
+/** The pipes of one program, made before it and shared out after. */
+class ProgramPipes {
+  readonly #input: Uint8Array | "open";
+  readonly #made: Pipe[] = [];
+  readonly #stdout: Pipe;
+  readonly #stderr: Pipe;
+  readonly #stdin: Pipe | undefined;
+
+  /** @throws EMFILE, ENFILE; then none is left. */
+  constructor(user: User, input: Uint8Array | "open") {
+    this.#input = input;
+    const make = () => {
+      const pipe = createPipe(user);
+      this.#made.push(pipe);
+      return pipe;
+    };
+    try {
+      this.#stdout = make();
+      this.#stderr = make();
+      this.#stdin = input.length > 0 ? make() : undefined;
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  /** What the program has as 0, 1 and 2. */
+  stdio(devNull: number): [stdin: number, stdout: number, stderr: number] {
+    return [this.#stdin?.readFd ?? devNull, this.#stdout.writeFd, this.#stderr.writeFd];
+  }
+
+  /** The program has its ends: these are closed here. */
+  connect(pid: number): StartedProgram {
+    const [input, stdin] = [this.#input, this.#stdin];
+    for (const fd of [this.#stdout.writeFd, this.#stderr.writeFd, stdin?.readFd]) if (fd !== undefined) closeSync(fd);
     const connectInput = () => {
       if (stdin === undefined) return undefined;
       return input === "open" ? InputWriter.toPipe(stdin.writeFd) : writeAndClose(stdin.writeFd, input);
@@ -78,15 +131,17 @@ function startOnPipes(spec: ProcessSpec, input: Uint8Array | "open", devNull: nu
     return {
       pid,
       outputs: [
-        ["stdout", stdout.readFd],
-        ["stderr", stderr.readFd],
+        ["stdout", this.#stdout.readFd],
+        ["stderr", this.#stderr.readFd],
       ],
       masterFd: undefined,
       slaveFd: undefined,
       connectInput,
     };
-  } catch (error) {
-    for (const each of pipes) closePipe(each);
-    throw error;
+  }
+
+  /** When there is no program. */
+  close(): void {
+    for (const pipe of this.#made) closePipe(pipe);
   }
 }

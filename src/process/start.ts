@@ -1,16 +1,31 @@
+import { PicodError } from "../errors/picod-error.js";
 import type { UserDatabase } from "../os/users.js";
 import type { Command, ResourceLimits } from "./command.js";
+import type { ExecutionRecords } from "./execution-records.js";
 import type { ProcessNames, ProcessRecord, StartedFrom } from "./process-record.js";
 import type { ProcessRegistry } from "./process-registry.js";
 import { newProcessId, type ProcessTable } from "./process-table.js";
 import { type CommandDefaults, resolveCommand } from "./resolve-command.js";
 import { explainSpawnError, programNotFound } from "./spawn-failure.js";
+import type { Grace } from "./termination.js";
 
 export interface StartOptions extends StartedFrom, ProcessNames {
   /** Empty: the daemon makes one. */
   readonly id: string;
   readonly limits: ResourceLimits;
   readonly traceparent: string | undefined;
+  /** See `ProcessSpec`. */
+  readonly timeoutGrace?: Grace;
+  readonly untilOutputEnds?: boolean;
+}
+
+/** Where processes are known, and what decides about them. */
+export interface StartParts {
+  readonly processes: ProcessTable;
+  readonly registry: ProcessRegistry;
+  readonly executions: ExecutionRecords;
+  readonly users: UserDatabase;
+  readonly defaults: CommandDefaults;
 }
 
 const DEFAULT_TERM = "xterm-256color";
@@ -19,20 +34,19 @@ const DEFAULT_TERM = "xterm-256color";
  * Starts a process that outlives its caller, or finds the one that was started before with this id from the same request.
  * @throws PROCESS_ID_CONFLICT, TAG_IN_USE, and what Execute throws. A program that cannot be started is a record that has ended.
  */
-export function start(
-  processes: ProcessTable,
-  registry: ProcessRegistry,
-  users: UserDatabase,
-  defaults: CommandDefaults,
-  options: StartOptions,
-): ProcessRecord {
-  const { id: _id, tag, label, sessionId, traceparent: _traceparent, ...from } = options;
+export function start(parts: StartParts, options: StartOptions): ProcessRecord {
+  const { processes, registry, executions, users, defaults } = parts;
+  const { id: _id, tag, label, sessionId, traceparent: _traceparent, timeoutGrace, untilOutputEnds, ...from } = options;
   const known = options.id === "" ? undefined : registry.findSame(options.id, from);
   if (known !== undefined) return known;
+  if (executions.has(options.id)) {
+    throw new PicodError("PROCESS_ID_CONFLICT", `id ${options.id} belongs to a command that was executed`, { id: options.id });
+  }
   const id = options.id === "" ? newProcessId() : options.id;
   const command = { ...options, command: commandOf(options) };
-  const resolved = resolveCommand(users, defaults, command, id, options.size === undefined ? {} : { TERM: DEFAULT_TERM });
-  const record = registry.create(id, from, { tag, label, sessionId });
+  const terminal = options.size === undefined || defaults.environment.bare ? {} : { TERM: DEFAULT_TERM };
+  const resolved = resolveCommand(users, defaults, command, id, terminal);
+  const record = registry.create(id, from, { tag, label, sessionId }, { cwd: resolved.cwd, userName: resolved.user.name });
   try {
     if (resolved.file === undefined) {
       registry.add(record);
@@ -41,7 +55,13 @@ export function start(
     }
     const { killGraceMs, softOpenFiles } = defaults;
     const io = options.size === undefined ? pipes(options.stdin) : ({ kind: "terminal", size: options.size } as const);
-    const spec = { ...resolved, id, file: resolved.file, io, timeoutMs: options.timeoutMs, killGraceMs, softOpenFiles };
+    const ending = {
+      timeoutMs: options.timeoutMs,
+      killGraceMs,
+      ...(timeoutGrace && { timeoutGrace }),
+      untilOutputEnds: untilOutputEnds ?? false,
+    };
+    const spec = { ...resolved, id, file: resolved.file, io, ...ending, softOpenFiles };
     const started = processes.start(spec, record);
     record.process = started;
     registry.add(record);

@@ -1,4 +1,6 @@
-import { findMembers, type ProcessTree, signalTree } from "./process-tree.js";
+import type { Census } from "./census.js";
+import { ProcessSnapshot } from "./process-snapshot.js";
+import { findMembers, type ProcessTree, signalGroup, signalOthers } from "./process-tree.js";
 
 /** How a termination went. */
 export interface Termination {
@@ -8,9 +10,13 @@ export interface Termination {
   readonly survivingProcesses: number;
 }
 
+/** Milliseconds from TERM to KILL; "none" is KILL at once. */
+export type Grace = number | "none";
+
 /** What a termination has to know while the tree is dying. */
 export interface DyingTree extends ProcessTree {
   readonly hasTerminal: boolean;
+  readonly census: Census;
   leaderIsReaped(): boolean;
   /** Calls back whenever a process has ended that may have been part of the tree. Returns the function that stops it. */
   onChange(listener: () => void): () => void;
@@ -22,24 +28,38 @@ const KILL_ROUNDS = 10;
 /** Members whose end is reported to somebody else are noticed this late. */
 const POLL_MS = 100;
 
+/** What ends a process that may be asked; and a stopped one would not act on it. */
+const FAREWELL = ["SIGTERM", "SIGCONT"] as const;
+/** Shells that are typed at ignore TERM: what tells them that nobody is there any longer is the terminal's hang-up. */
+const FAREWELL_AT_TERMINAL = ["SIGTERM", "SIGHUP", "SIGCONT"] as const;
+
 /** TERM to the whole tree, a grace period, then KILL until nothing is left. Never rejects. */
-export async function terminate(tree: DyingTree, graceMs: number): Promise<Termination> {
-  signalTree(tree, tree.leaderIsReaped(), "SIGTERM");
-  // Shells that are typed at ignore TERM: what tells them that nobody is there any longer is the terminal's hang-up.
-  if (tree.hasTerminal) signalTree(tree, tree.leaderIsReaped(), "SIGHUP");
-  // A stopped process would not act on TERM.
-  signalTree(tree, tree.leaderIsReaped(), "SIGCONT");
-  if (await goneWithin(tree, graceMs)) return { forced: false, survivingProcesses: 0 };
-  for (let round = 1; round <= KILL_ROUNDS; round++) {
-    signalTree(tree, tree.leaderIsReaped(), "SIGKILL");
-    if (await goneWithin(tree, KILL_ROUND_MS)) return { forced: true, survivingProcesses: 0 };
+export async function terminate(tree: DyingTree, grace: Grace): Promise<Termination> {
+  if (grace !== "none") {
+    const isGone = goneWithin(tree, grace);
+    await signalTree(tree, tree.hasTerminal ? FAREWELL_AT_TERMINAL : FAREWELL);
+    if (await isGone) return { forced: false, survivingProcesses: 0 };
   }
-  return { forced: true, survivingProcesses: findMembers(tree, tree.leaderIsReaped()).length };
+  for (let round = 1; round <= KILL_ROUNDS; round++) {
+    const isGone = goneWithin(tree, KILL_ROUND_MS);
+    await signalTree(tree, ["SIGKILL"]);
+    if (await isGone) return { forced: true, survivingProcesses: 0 };
+  }
+  return { forced: true, survivingProcesses: findMembers(tree, tree.leaderIsReaped(), await tree.census.take()).length };
 }
 
-/** Ends the tree at once and does not wait. */
-export function killNow(tree: DyingTree): void {
-  signalTree(tree, tree.leaderIsReaped(), "SIGKILL");
+/** Signals every process of a tree: the group at once, the others a moment later. */
+export async function signalTree(tree: DyingTree, signals: readonly NodeJS.Signals[]): Promise<void> {
+  const groupIsSignalled = signalGroup(tree, tree.leaderIsReaped(), signals);
+  const snapshot = await tree.census.take();
+  signalOthers(tree, tree.leaderIsReaped(), groupIsSignalled, signals, snapshot);
+}
+
+/** KILL for every process of some trees, before this returns. */
+export function killNow(trees: readonly DyingTree[]): void {
+  const grouped = new Set(trees.filter((tree) => signalGroup(tree, tree.leaderIsReaped(), ["SIGKILL"])));
+  const snapshot = new ProcessSnapshot();
+  for (const tree of trees) signalOthers(tree, tree.leaderIsReaped(), grouped.has(tree), ["SIGKILL"], snapshot);
 }
 
 function goneWithin(tree: DyingTree, timeoutMs: number): Promise<boolean> {
@@ -50,12 +70,13 @@ function goneWithin(tree: DyingTree, timeoutMs: number): Promise<boolean> {
       stopListening();
       resolve(gone);
     };
-    const look = () => {
-      if (tree.leaderIsReaped() && findMembers(tree, true).length === 0) finish(true);
+    const look = async () => {
+      if (!tree.leaderIsReaped()) return;
+      if (findMembers(tree, true, await tree.census.take()).length === 0) finish(true);
     };
     const timer = setTimeout(() => finish(false), timeoutMs);
     const poll = setInterval(look, POLL_MS);
     const stopListening = tree.onChange(look);
-    look();
+    void look();
   });
 }

@@ -2,7 +2,7 @@ import type { Call } from "../call.js";
 import type { Logger } from "../logger.js";
 
 /** Asked all the time by probes and scrapers. */
-const CHATTY = ["GET /healthz", "GET /readyz", "GET /health", "GET /metrics", "/grpc.health.v1.Health/Check"];
+const CHATTY = ["GET /healthz", "GET /readyz", "GET /health", "GET /v1/health", "GET /metrics", "/grpc.health.v1.Health/Check"];
 /** Of a path that somebody made up; those of our own are shorter. */
 const MAX_PROCEDURE_LENGTH = 200;
 const FAULTS_OF_OURS = ["internal", "unknown", "data_loss"];

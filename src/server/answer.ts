@@ -1,7 +1,12 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
-import type { Code } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
+import { errorToJson } from "@connectrpc/connect/protocol-connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { codeName } from "../errors/code-name.js";
+import { ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.js";
+import type { Refusal } from "../refusal.js";
+import { respellGrpcMessage } from "./grpc/grpc-message.js";
 import type { HttpRequest, HttpResponse } from "./http-types.js";
 import { LINGER_MS } from "./limits.js";
 
@@ -9,17 +14,6 @@ import { LINGER_MS } from "./limits.js";
 const END_STREAM = 0b10;
 /** What of a content type may be repeated in an answer: no parameters, and nothing that a header cannot carry. */
 const CONTENT_TYPE = /^[\w/+.-]+/;
-
-/** Why a request goes no further. */
-export interface Refusal {
-  readonly code: Code;
-  readonly message: string;
-  /** Of HTTP, for those who look at it. */
-  readonly status: number;
-  /** In the words of picod.v1, where there is one. */
-  readonly reason?: string;
-  readonly headers?: OutgoingHttpHeaders;
-}
 
 export function answerText(response: HttpResponse, status: number, headers: OutgoingHttpHeaders, body: string | Buffer): void {
   if (response.headersSent || response.writableEnded) return;
@@ -32,8 +26,8 @@ export function answerJson(response: HttpResponse, status: number, body: object,
 }
 
 /** What plain HTTP and Connect show of an error. */
-export function toJson({ code, message, reason }: Refusal): object {
-  return { code: codeName(code), message, reason };
+export function toJson({ code, codeText = codeName(code), message, reason }: Refusal): object {
+  return { code: codeText, message, reason };
 }
 
 /**
@@ -41,24 +35,37 @@ export function toJson({ code, message, reason }: Refusal): object {
  * and nothing is: what the client sends before it looks at the answer is dropped.
  */
 export function refuse(request: HttpRequest, response: HttpResponse, refusal: Refusal): void {
-  const { code, message, status, headers } = refusal;
+  const { status, headers } = refusal;
   if (response.headersSent || response.writableEnded) return;
   for (const [name, value] of Object.entries(headers ?? {})) if (value !== undefined) response.setHeader(name, value);
   // Of HTTP/1.1 the next request would come after all of the body.
   if (request.httpVersionMajor === 1) response.setHeader("connection", "close");
+  if (refusal.text !== undefined) {
+    response.statusCode = status;
+    response.setHeader("content-type", "text/plain; charset=utf-8");
+    endAfterBody(request, response, Buffer.from(refusal.text));
+    return;
+  }
+  if (refusal.body !== undefined) {
+    response.statusCode = status;
+    response.setHeader("content-type", "application/json; charset=utf-8");
+    endAfterBody(request, response, Buffer.from(`${JSON.stringify(refusal.body)}\n`));
+    return;
+  }
   const contentType = CONTENT_TYPE.exec(request.headers["content-type"] ?? "")?.[0].toLowerCase() ?? "";
   if (contentType.startsWith("application/grpc")) {
     response.setHeader("content-type", contentType);
-    response.setHeader("grpc-status", String(code));
-    response.setHeader("grpc-message", encodeURIComponent(message));
+    const status = respellGrpcMessage(setTrailerStatus(new Headers(), toError(refusal)));
+    for (const [name, value] of status) response.setHeader(name, value);
     endAfterBody(request, response, Buffer.alloc(0));
   } else if (contentType.startsWith("application/connect+")) {
     response.setHeader("content-type", contentType);
-    endAfterBody(request, response, endStream(code, message));
+    endAfterBody(request, response, endStream(refusal));
   } else {
     response.statusCode = status;
     response.setHeader("content-type", "application/json");
-    endAfterBody(request, response, Buffer.from(JSON.stringify(toJson(refusal))));
+    const isConnect = request.headers["connect-protocol-version"] !== undefined || contentType === "application/proto";
+    endAfterBody(request, response, Buffer.from(JSON.stringify(isConnect ? toConnectJson(refusal) : toJson(refusal))));
   }
 }
 
@@ -100,9 +107,19 @@ export function announcesBody({ headers }: HttpRequest): boolean {
   );
 }
 
+/** With the reason where the clients of the RPCs look for it. */
+function toError({ code, message, reason }: Refusal): ConnectError {
+  const details = reason === undefined ? [] : [{ desc: ErrorInfoSchema, value: { reason, domain: "picod" } }];
+  return new ConnectError(message, code, undefined, details);
+}
+
+function toConnectJson(refusal: Refusal) {
+  return errorToJson(toError(refusal), undefined);
+}
+
 /** One envelope: flags, length, and the error as JSON. */
-function endStream(code: Code, message: string): Buffer {
-  const json = Buffer.from(JSON.stringify({ error: { code: codeName(code), message } }));
+function endStream(refusal: Refusal): Buffer {
+  const json = Buffer.from(JSON.stringify({ error: toConnectJson(refusal) }));
   const prefix = Buffer.alloc(5);
   prefix.writeUInt8(END_STREAM, 0);
   prefix.writeUInt32BE(json.length, 1);

@@ -1,8 +1,17 @@
+import { FOLLOWING_RPCS } from "../api/routes.js";
+import type { Call } from "../call.js";
+
 /**
  * `public` calls needed no token. `following` ones last as long as what they follow, and are told when the daemon stops. The others
  * are at work, and get time to finish.
  */
 export type CallKind = "public" | "following" | "working";
+
+/** Of an RPC, by who let it in and by its path. */
+export function callKind(authorization: Call["authorization"], path: string): CallKind {
+  if (authorization === "public") return "public";
+  return FOLLOWING_RPCS.has(path) ? "following" : "working";
+}
 
 /** Knows how many calls are in progress. */
 export class CallsInProgress {

@@ -1,17 +1,8 @@
-import { once } from "node:events";
-import { createServer as createHttp1Server, type IncomingMessage } from "node:http";
-import {
-  createServer as createHttp2Server,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-  type ServerHttp2Session,
-} from "node:http2";
-import type { AddressInfo, Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import { Code, ConnectError, createConnectRouter } from "@connectrpc/connect";
 import { compressionGzip } from "@connectrpc/connect-node";
-import { HttpRoutes } from "../api/http/route.js";
-import { registerServices } from "../api/routes.js";
+import type { EnvdState } from "../api/envd/state.js";
+import { HttpRoutes } from "../api/http-route.js";
+import type { RegisterService } from "../api/routes.js";
 import { Tickets } from "../auth/tickets.js";
 import type { TokenVerifier } from "../auth/token-verifier.js";
 import type { Config } from "../config.js";
@@ -19,31 +10,34 @@ import { createInterceptors } from "../interceptors/index.js";
 import type { Logger } from "../logger.js";
 import type { Metrics } from "../metrics.js";
 import type { Readiness } from "../readiness.js";
+import type { Realm } from "../refusal.js";
 import type { Sandbox } from "../sandbox.js";
 import { CallsInProgress } from "./calls-in-progress.js";
-import { createRequestHandler, type RequestHandler } from "./handle-request.js";
-import { tendSession } from "./http2-session.js";
-import { HTTP1_OPTIONS, HTTP2_OPTIONS, MAX_CONNECTIONS, PREFACE_TIMEOUT_MS, TICKET_LIFETIME_MS } from "./limits.js";
+import type { RequestHandling } from "./gate.js";
+import { createGrpcLane } from "./grpc/lane.js";
+import { type GrpcMethod, grpcMethodsOf } from "./grpc/methods.js";
+import { createRequestHandler } from "./handle-request.js";
+import { newInstanceId } from "./instance.js";
+import { TICKET_LIFETIME_MS } from "./limits.js";
+import { createListener, type Listener } from "./listener.js";
 import { createPlainRoutes } from "./plain-routes.js";
-import { routeByPreface } from "./preface.js";
-import { responseTo } from "./upgrade.js";
 
 /** Larger than any message: responses are not compressed, since callers are next door and processors are few. */
 const NEVER_COMPRESS_BYTES = 2 ** 31;
 
 export interface Server {
-  /** Port in use, also when 0 was asked for. @throws EADDRINUSE, EACCES, … */
-  listen(host: string, port: number): Promise<number>;
+  /**
+   * Listens on one more address; on a trusted one nobody is asked for a token. Resolves with the port in use, also when 0 was asked
+   * for. @throws EADDRINUSE, EACCES, …
+   */
+  listen(host: string, port: number, trusted?: boolean): Promise<number>;
   /** Takes no new connections. */
   stopAccepting(): void;
   /** Resolves when no call is at work; after `abortCalls`, also none that follows something or needed no token. */
   idle(): Promise<void>;
   /** Answers the calls that are still in progress with UNAVAILABLE. */
   abortCalls(): void;
-  /**
-   * After `stopAccepting`: resolves when the HTTP/2 connections have closed. A call on one is over before the last of its answer has
-   * left for the kernel.
-   */
+  /** After `stopAccepting`: resolves when the HTTP/2 connections have closed. */
   closed(): Promise<void>;
   /** Closes every connection. */
   destroy(): void;
@@ -52,123 +46,89 @@ export interface Server {
 export interface ServerParts {
   readonly config: Config;
   readonly sandbox: Sandbox;
+  /** Undefined: E2B's clients are not served. */
+  readonly envd: EnvdState | undefined;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly verifier: TokenVerifier | undefined;
+  readonly realms: readonly Realm[];
+  /** Adds every RPC service. */
+  readonly registerServices: (register: RegisterService) => void;
 }
 
-/** One port for HTTP/1.1 and, by prior knowledge, HTTP/2; on both gRPC, gRPC-Web, Connect and plain HTTP. */
+/** gRPC, gRPC-Web, Connect and plain HTTP, all of it on every address. */
 export function createServer(parts: ServerParts): Server {
   const shutdown = new AbortController();
   const calls = new CallsInProgress();
+  const { sandbox, envd, readiness, metrics, config, logger } = parts;
   const tickets = new Tickets(TICKET_LIFETIME_MS);
-  const { sandbox, readiness, metrics, config } = parts;
-  const { terminalPage } = config;
-  const plainRoutes = new HttpRoutes(createPlainRoutes({ sandbox, readiness, metrics, tickets, terminalPage }));
-  const handle = createHandler(parts, plainRoutes, tickets, calls, shutdown.signal);
-  const sessions = new Set<ServerHttp2Session>();
-  /** Those that Node's server has handed over and knows no longer. */
-  const upgraded = new Set<Duplex>();
-  let stopping = false;
-  // The HTTP/1.1 server is the one that listens: its time-outs do not work otherwise.
-  const isUpgrade = (request: IncomingMessage) => asksForWebSocket(request, plainRoutes);
-  // All else that is offered, HTTP/2 above all, is declined by answering in HTTP/1.1.
-  const http1 = createHttp1Server({ ...HTTP1_OPTIONS, shouldUpgradeCallback: isUpgrade }, handle);
-  http1.maxConnections = MAX_CONNECTIONS;
-  const handleHttp2 = handle as unknown as (request: Http2ServerRequest, response: Http2ServerResponse) => Promise<void>;
-  const http2 = createHttp2Server(HTTP2_OPTIONS, handleHttp2);
-  // Whoever asks "may I send the body?" is answered by the gate first.
-  http1.on("checkContinue", handle);
-  http1.on("upgrade", (request, socket, head) => {
-    upgraded.add(socket);
-    socket.once("close", () => upgraded.delete(socket));
-    // Node before 24.9 asks nobody whether to upgrade.
-    void handle(request, responseTo(request, socket), isUpgrade(request) ? { socket, head } : undefined);
-  });
-  http2.on("checkContinue", handleHttp2);
-  http2.on("sessionError", () => undefined);
-  http2.on("session", (session) => {
-    sessions.add(session);
-    session.once("close", () => sessions.delete(session));
-    tendSession(session);
-  });
-  const onHttp1 = http1.listeners("connection")[0] as (socket: Socket) => void;
-  http1.removeAllListeners("connection").on("connection", (socket: Socket) => {
-    // It was on its way when the listener closed, or has not said yet what it speaks.
-    if (stopping) return socket.destroy();
-    routeByPreface(
-      socket,
-      PREFACE_TIMEOUT_MS,
-      (opened) => onHttp1.call(http1, opened),
-      (opened) => {
-        // Sockets of the HTTP/1.1 server stay half open, and an HTTP/2 session on one never sees its client leave.
-        opened.allowHalfOpen = false;
-        if (stopping) return opened.destroy();
-        http2.emit("connection", opened);
-      },
-    );
-  });
+  const instanceId = newInstanceId();
+  const plainRoutes = new HttpRoutes(createPlainRoutes({ sandbox, envd, readiness, metrics, tickets, config, instanceId }));
+  const handling = createHandling(parts, instanceId, plainRoutes, tickets, calls, shutdown.signal);
+  const listeners: Listener[] = [];
   return {
-    async listen(host, port) {
-      http1.listen(port, host);
-      await once(http1, "listening");
-      // Accepting fails while no descriptors or memory are left; the next one may succeed.
-      http1.on("error", (error) => parts.logger.warn({ err: error }, "cannot accept a connection"));
-      return (http1.address() as AddressInfo).port;
+    listen(host, port, trusted = false) {
+      const asTrusted = trusted ? { ...handling, verifier: undefined } : handling;
+      const listener = createListener(createRequestHandler(asTrusted), createGrpcLane(asTrusted), plainRoutes, logger);
+      listeners.push(listener);
+      return listener.listen(host, port);
     },
     stopAccepting() {
-      stopping = true;
-      http1.close();
-      http1.closeIdleConnections();
-      for (const session of sessions) session.close();
+      for (const listener of listeners) listener.stopAccepting();
     },
     idle: () => calls.idle(shutdown.signal.aborted ? ["working", "following", "public"] : ["working"]),
     abortCalls: () => shutdown.abort(new ConnectError("the daemon is shutting down", Code.Unavailable)),
     async closed() {
-      await Promise.all([...sessions].map((session) => new Promise((resolve) => session.once("close", resolve))));
+      await Promise.all(listeners.map((listener) => listener.closed()));
     },
     destroy() {
-      http1.closeAllConnections();
-      for (const socket of upgraded) socket.destroy();
-      for (const session of sessions) session.destroy();
+      for (const listener of listeners) listener.destroy();
     },
   };
 }
 
-/** HTTP/1.1 alone; what else asks is answered like a request that does not. */
-function asksForWebSocket({ method = "", headers, url = "" }: IncomingMessage, routes: HttpRoutes): boolean {
-  if (headers.upgrade?.toLowerCase() !== "websocket") return false;
-  return routes.findWebSocket(method, url.split("?", 1)[0] ?? "") !== undefined;
-}
-
-function createHandler(
+function createHandling(
   parts: ServerParts,
+  instanceId: string,
   plainRoutes: HttpRoutes,
   tickets: Tickets,
   calls: CallsInProgress,
   shutdownSignal: AbortSignal,
-): RequestHandler {
-  const { config, sandbox, readiness, metrics, logger, verifier } = parts;
+): RequestHandling {
+  const { config, sandbox, readiness, metrics, logger, verifier, realms } = parts;
+  const interceptors = createInterceptors(metrics);
   const router = createConnectRouter({
-    interceptors: createInterceptors(metrics),
+    interceptors,
     readMaxBytes: config.maxMessageBytes,
     acceptCompression: [compressionGzip],
     compressMinBytes: NEVER_COMPRESS_BYTES,
     shutdownSignal,
   });
-  registerServices(router, sandbox, readiness);
+  const grpcMethods = new Map<string, GrpcMethod>();
+  const register: RegisterService = (service, implementation, options) => {
+    router.service(service, implementation, options);
+    const { readMaxBytes = config.maxMessageBytes } = options ?? {};
+    for (const [path, method] of grpcMethodsOf(service, implementation, interceptors, readMaxBytes))
+      grpcMethods.set(path, method);
+  };
+  parts.registerServices(register);
   const rpcs = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
-  return createRequestHandler({
+  const publicOptions = config;
+  return {
+    instanceId,
+    realms,
     rpcs,
+    grpcMethods,
     plainRoutes,
     tickets,
+    signedUrls: sandbox.signedUrls,
     verifier,
     readiness,
     calls,
-    publicOptions: config,
+    publicOptions,
     shutdownSignal,
     metrics,
     logger,
-  });
+  };
 }

@@ -1,40 +1,22 @@
-import { Code } from "@connectrpc/connect";
-import type { UniversalHandler } from "@connectrpc/connect/protocol";
-import type { HttpRoutes, RouteMatch } from "../api/http/route.js";
-import { FOLLOWING_RPCS } from "../api/routes.js";
-import { isPublicPath, type PublicOptions } from "../auth/public-paths.js";
-import type { Tickets } from "../auth/tickets.js";
-import type { TokenVerifier } from "../auth/token-verifier.js";
+import type { ServerHttp2Stream } from "node:http2";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { HttpRoutes } from "../api/http-route.js";
 import type { Call } from "../call.js";
 import { codeName } from "../errors/code-name.js";
-import type { Logger } from "../logger.js";
-import type { Metrics } from "../metrics.js";
-import type { Readiness } from "../readiness.js";
+import type { Refusal } from "../refusal.js";
 import { writeAccessLine } from "./access-log.js";
-import { type Refusal, refuse } from "./answer.js";
-import type { CallKind, CallsInProgress } from "./calls-in-progress.js";
+import { refuse } from "./answer.js";
+import { callKind } from "./calls-in-progress.js";
+import { answerCrossOrigin } from "./cross-origin.js";
+import { isMatch, judge, type RequestHandling, realmOf } from "./gate.js";
 import { beginCall, pathOf } from "./guard.js";
 import type { HttpRequest, HttpResponse } from "./http-types.js";
+import { INSTANCE_HEADER } from "./instance.js";
 import { MAX_PUBLIC_CALLS } from "./limits.js";
-import { type AcceptWebSocket, handlePlainHttp, queryOf } from "./plain-http.js";
+import { type AcceptWebSocket, handlePlainHttp } from "./plain-http.js";
 import { handleRpc } from "./rpc.js";
 import { refuseRpc } from "./rpc-form.js";
 import { type Upgrade, upgradeToWebSocket } from "./upgrade.js";
-
-export interface RequestHandling {
-  readonly rpcs: ReadonlyMap<string, UniversalHandler>;
-  readonly plainRoutes: HttpRoutes;
-  readonly tickets: Tickets;
-  /** Undefined: everybody may come in. */
-  readonly verifier: TokenVerifier | undefined;
-  readonly readiness: Readiness;
-  readonly calls: CallsInProgress;
-  readonly publicOptions: PublicOptions;
-  /** Ends what plain HTTP is still answering. */
-  readonly shutdownSignal: AbortSignal;
-  readonly metrics: Metrics;
-  readonly logger: Logger;
-}
 
 /** `upgrade` when the request asks for a WebSocket, on a route that has one. */
 export type RequestHandler = (request: HttpRequest, response: HttpResponse, upgrade?: Upgrade) => Promise<void>;
@@ -48,11 +30,23 @@ export function createRequestHandler(handling: RequestHandling): RequestHandler 
     const call = beginCall(request);
     try {
       response.setHeader("x-request-id", call.requestId);
-      const refusal = judge(handling, request, call, upgrade) ?? (await route(handling, request, response, call, upgrade));
+      response.setHeader(INSTANCE_HEADER, handling.instanceId);
+      const realm = realmOf(handling, request);
+      if (realm?.crossOrigin && answerCrossOrigin(request, response)) {
+        call.code = "ok";
+        writeAccessLine(handling.logger, call);
+        return;
+      }
+      const judgement = judge(handling, request, call, realm, upgrade);
+      // Nothing is awaited without need: a caller that leaves meanwhile has to be noticed.
+      const verdict = judgement instanceof Promise ? await judgement : judgement;
+      const isGone = judgement instanceof Promise && hasLeft(request, response);
+      if (isGone) call.code = codeName(Code.Canceled);
+      const refusal = verdict ?? (isGone ? undefined : await route(handling, request, response, call, upgrade));
       if (refusal !== undefined) {
         call.code = codeName(refusal.code);
         handling.metrics.requestRefused(refusal.status);
-        refuse(request, response, refusal);
+        refuse(request, response, inWordsOfPath(handling.plainRoutes, request, refusal));
       }
     } catch (error) {
       call.code = codeName(Code.Internal);
@@ -64,23 +58,18 @@ export function createRequestHandler(handling: RequestHandling): RequestHandler 
   };
 }
 
-/** The gate: nothing of the body has been read yet. */
-function judge(handling: RequestHandling, request: HttpRequest, call: Call, upgrade: Upgrade | undefined): Refusal | undefined {
-  const path = pathOf(request);
-  if (path === undefined) return { code: Code.InvalidArgument, message: "invalid request target: it is not a path", status: 400 };
-  const plain = handling.plainRoutes.find(request.method ?? "", path);
-  call.procedure = isMatch(plain) ? `${plain.route.method} ${plain.route.path}` : path;
-  if (isPublicPath(path, handling.publicOptions)) call.authorization = "public";
-  else if (handling.verifier === undefined) call.authorization = "insecure";
-  else if (handling.verifier.verify(request.headers.authorization)) call.authorization = "token";
-  else if (upgrade !== undefined && handling.tickets.redeem(queryOf(request).get("ticket") ?? "")) call.authorization = "token";
-  else {
-    const message = "missing or wrong access token: expected the header Authorization: Bearer <token>";
-    return { code: Code.Unauthenticated, message, status: 401, headers: { "www-authenticate": "Bearer" } };
-  }
-  // Connections outlive the listener, and new calls would outlive the time that the others are given.
-  if (handling.readiness.ready || call.authorization === "public") return undefined;
-  return { code: Code.Unavailable, message: "the daemon is shutting down", status: 503 };
+/** What the gate and the router refuse looks like what the route itself refuses. */
+function inWordsOfPath(routes: HttpRoutes, request: HttpRequest, refusal: Refusal): Refusal {
+  const { showError, errorBody } = routes.showErrorOf(pathOf(request) ?? "");
+  if (errorBody !== undefined) return { body: errorBody(refusal.status, refusal.message), ...refusal };
+  if (showError === undefined) return refusal;
+  return { ...refusal, codeText: showError(new ConnectError(refusal.message, refusal.code)).codeText };
+}
+
+/** Whether the caller has left before anybody listened for it. */
+function hasLeft(request: HttpRequest, response: HttpResponse): boolean {
+  const { stream } = request as { stream?: ServerHttp2Stream };
+  return stream === undefined ? response.destroyed : stream.destroyed;
 }
 
 async function route(
@@ -101,7 +90,7 @@ async function route(
       return { code: Code.ResourceExhausted, message: `more than ${MAX_PUBLIC_CALLS} calls without a token`, status: 429 };
     }
     if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
-    await calls.count(isPublic ? "public" : rpcKind(path), () => handleRpc(rpc, request, response, call));
+    await calls.count(callKind(call.authorization, path), () => handleRpc(rpc, request, response, call));
     return undefined;
   }
   const plain = handling.plainRoutes.find(request.method ?? "", path);
@@ -119,14 +108,6 @@ async function route(
   await calls.count(isPublic ? "public" : "working", () => handlePlainHttp(plain, plainCall));
   if (!isPublic) handling.metrics.callEnded(call.procedure, call.code ?? "unknown", performance.now() - call.startedAt);
   return undefined;
-}
-
-function rpcKind(path: string): CallKind {
-  return FOLLOWING_RPCS.has(path) ? "following" : "working";
-}
-
-function isMatch(found: RouteMatch | readonly string[] | undefined): found is RouteMatch {
-  return found !== undefined && "route" in found;
 }
 
 /** Browsers let every page open a WebSocket to every host; they say where the page is from. */

@@ -42,8 +42,8 @@ export const HTTP2_OPTIONS: Http2Options = {
   // MiB of queued output and state a connection may have. The default of 10 refuses streams to a client that multiplexes a few
   // dozen downloads; what a stream may queue is bounded by back-pressure.
   maxSessionMemory: 512,
-  // Clients that cancel watches and commands a lot are normal here: the default ends the connection after about 1,000 of them.
-  streamResetBurst: 10_000,
+  // Clients that cancel watches and commands a lot are normal here: the default refills 33 a second. A flood ends with the burst.
+  streamResetBurst: 2_000,
   streamResetRate: 1_000,
   // One for each upload that ends, see RequestBody; the keep-alive's is one more.
   maxOutstandingPings: 2048,

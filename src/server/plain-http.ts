@@ -1,13 +1,15 @@
+import { constants, type ServerHttp2Stream } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import type { WebSocket } from "ws";
-import type { HttpExchange, RouteMatch } from "../api/http/route.js";
+import type { HttpExchange, HttpRoute, RouteMatch } from "../api/http-route.js";
 import type { Call } from "../call.js";
 import { codeName } from "../errors/code-name.js";
 import { toConnectError } from "../errors/to-connect-error.js";
 import { ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.js";
 import type { Readiness } from "../readiness.js";
-import { announcesBody, answerJson, type Refusal, refuse, toJson } from "./answer.js";
+import type { Refusal } from "../refusal.js";
+import { announcesBody, answerJson, refuse, toJson } from "./answer.js";
 import type { HttpRequest, HttpResponse } from "./http-types.js";
 import { MESSAGE_IDLE_TIMEOUT_MS } from "./limits.js";
 import { RequestBody } from "./request-body.js";
@@ -43,6 +45,7 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
   const body = new RequestBody(request, call, {
     maxIdleMs: streamsBody ? undefined : MESSAGE_IDLE_TIMEOUT_MS,
     confirmEnd: streamsBody ?? false,
+    onBegin: continuing(request, response),
   });
   // A route that waits for more of the body is woken.
   signal.addEventListener("abort", () => body.discard(), { once: true });
@@ -53,7 +56,6 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
   // A pipelined request waits for its turn with a response that has no socket, and is not told when that closes.
   const socket = request.httpVersionMajor === 1 && response.socket === null ? request.socket : undefined;
   socket?.once("close", gone);
-  if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
   try {
     await route.handle(createExchange(plainCall, parameters, body, signal));
     if (!response.writableEnded && response.headersSent) response.end();
@@ -64,7 +66,7 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
     call.code = codeName(failure.code);
     call.cause = failure.cause;
     body.discard();
-    if (!left.signal.aborted) answerError(failure, request, response);
+    if (!left.signal.aborted) answerError(failure, route, request, response);
     await answered(response, left.signal);
   } finally {
     response.off("close", gone);
@@ -73,6 +75,23 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
     shutdownSignal.removeEventListener("abort", onShutdown);
     body.discard();
   }
+}
+
+/**
+ * Whoever asks "may I send the body?" hears yes when a route wants it. Until then the connection is to end with the answer: nobody knows
+ * whether a body will come.
+ */
+function continuing(request: HttpRequest, response: HttpResponse): (() => void) | undefined {
+  if (request.headers.expect?.toLowerCase() !== "100-continue") return undefined;
+  const isHttp1 = request.httpVersionMajor === 1;
+  if (isHttp1) response.setHeader("connection", "close");
+  return () => {
+    if (response.headersSent) return;
+    // From now on its body is on its way like any other.
+    delete request.headers.expect;
+    if (isHttp1) response.removeHeader("connection");
+    response.writeContinue();
+  };
 }
 
 function createExchange(
@@ -84,8 +103,8 @@ function createExchange(
   const isHead = request.method === "HEAD";
   const send: HttpExchange["send"] = (status, headers, content) => {
     const bytes = Buffer.byteLength(content);
-    // A 204 has neither body nor length.
-    response.writeHead(status, status === 204 ? headers : { ...headers, "content-length": bytes });
+    // A 204 has neither body nor length, and the length of a 304 would be that of another answer.
+    response.writeHead(status, status === 204 || status === 304 ? headers : { ...headers, "content-length": bytes });
     if (!isHead) call.bytesOut += bytes;
     response.end(content);
   };
@@ -100,8 +119,8 @@ function createExchange(
     send,
     sendJson: (status, content, headers = {}) =>
       send(status, { ...headers, "content-type": "application/json" }, JSON.stringify(content)),
-    begin(headers) {
-      response.writeHead(200, headers);
+    begin(headers, status = 200) {
+      response.writeHead(status, headers);
       if (isHead) response.end();
       else response.flushHeaders();
       return !isHead;
@@ -109,6 +128,10 @@ function createExchange(
     write(chunk) {
       call.bytesOut += Buffer.byteLength(chunk);
       return response.write(chunk) ? undefined : drained(response, abortSignal);
+    },
+    writeThrough(chunk) {
+      call.bytesOut += chunk.length;
+      return handedOver(response, chunk, abortSignal);
     },
     acceptWebSocket,
   };
@@ -133,21 +156,50 @@ function drained(response: HttpResponse, abortSignal: AbortSignal): Promise<void
   });
 }
 
-/** After the head only a broken connection tells that the answer is not whole. */
-function answerError(failure: ConnectError, request: HttpRequest, response: HttpResponse): void {
-  if (response.headersSent) {
-    response.destroy();
-    return;
-  }
-  const refusal = toRefusal(failure);
-  if (announcesBody(request) && !request.complete) refuse(request, response, refusal);
-  else answerJson(response, refusal.status, toJson(refusal));
+/** Resolves when a chunk is no longer needed. */
+function handedOver(response: HttpResponse, chunk: Uint8Array, abortSignal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      abortSignal.removeEventListener("abort", done);
+      resolve();
+    };
+    abortSignal.addEventListener("abort", done);
+    response.write(chunk, done);
+    if (abortSignal.aborted) done();
+  });
 }
 
-function toRefusal(failure: ConnectError): Refusal {
+/** After the head only a broken connection tells that the answer is not whole. */
+function answerError(failure: ConnectError, route: HttpRoute, request: HttpRequest, response: HttpResponse): void {
+  if (response.headersSent) {
+    breakOff(request, response);
+    return;
+  }
+  const refusal = toRefusal(failure, route);
+  const body = refusal.body ?? toJson(refusal);
+  if (mayStillSend(request) && !request.complete) refuse(request, response, refusal);
+  else answerJson(response, refusal.status, body);
+}
+
+/** Whether the client is at its body, or will be: whoever asked before it sends it may lose patience. */
+function mayStillSend(request: HttpRequest): boolean {
+  const { stream } = request as { stream?: ServerHttp2Stream };
+  return stream === undefined ? announcesBody(request) || request.headers.expect !== undefined : !stream.endAfterHeaders;
+}
+
+/** Destroyed without a code, a stream of HTTP/2 is closed as if nothing were wrong. */
+function breakOff(request: HttpRequest, response: HttpResponse): void {
+  const { stream } = request as { stream?: ServerHttp2Stream };
+  if (stream === undefined) response.destroy();
+  else stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+}
+
+function toRefusal(failure: ConnectError, route: HttpRoute): Refusal {
   const [info] = failure.findDetails(ErrorInfoSchema);
   const reason = info === undefined ? {} : { reason: info.reason };
-  return { code: failure.code, message: failure.rawMessage, status: codeToHttpStatus(failure.code), ...reason };
+  const status = codeToHttpStatus(failure.code);
+  const refusal = { code: failure.code, message: failure.rawMessage, status, ...reason, ...route.showError?.(failure) };
+  return route.errorBody === undefined ? refusal : { ...refusal, body: route.errorBody(refusal.status, refusal.message) };
 }
 
 /** Resolves when the last of an answer was handed to the kernel, or its caller has gone; at once when it became a WebSocket. */

@@ -1,37 +1,57 @@
+import { createAgentCubeRoutes } from "../api/agentcube/routes.js";
+import { createEnvdMetrics, createEnvdRoutes } from "../api/envd/routes.js";
+import type { EnvdState } from "../api/envd/state.js";
+import { createArchiveRoutes } from "../api/http/archive.js";
 import { createEventRoutes } from "../api/http/events.js";
+import { createFileRoutes } from "../api/http/files.js";
 import { health, liveness, readinessCheck } from "../api/http/health.js";
 import { createProcessRoutes } from "../api/http/processes.js";
-import type { HttpRoute } from "../api/http/route.js";
 import { createTerminalPageRoutes } from "../api/http/terminal-page.js";
 import { createTicketRoutes } from "../api/http/tickets.js";
+import type { HttpRoute } from "../api/http-route.js";
+import { createSandboxdRoutes } from "../api/sandboxd/rest.js";
 import type { Tickets } from "../auth/tickets.js";
+import type { Config } from "../config.js";
 import type { Metrics } from "../metrics.js";
 import type { Readiness } from "../readiness.js";
 import type { Sandbox } from "../sandbox.js";
 
 export interface PlainRouteParts {
   readonly sandbox: Sandbox;
+  /** Undefined: E2B's routes are left out. */
+  readonly envd: EnvdState | undefined;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
   readonly tickets: Tickets;
-  readonly terminalPage: boolean;
+  readonly config: Pick<Config, "terminalPage" | "metadataEnvPrefix" | "workspace" | "root" | "workdir">;
+  /** Of this run of the daemon. */
+  readonly instanceId: string;
 }
 
 /** Every route of plain HTTP. */
-export function createPlainRoutes({ sandbox, readiness, metrics, tickets, terminalPage }: PlainRouteParts): HttpRoute[] {
+export function createPlainRoutes(parts: PlainRouteParts): HttpRoute[] {
+  const { sandbox, envd, readiness, metrics, tickets, config, instanceId } = parts;
+  const answeredAsEnvd = envd === undefined ? () => false : createEnvdMetrics();
   const startedAt = performance.now();
   return [
     { method: "GET", path: "/healthz", handle: ({ sendJson }) => sendJson(...liveness()) },
     { method: "GET", path: "/readyz", handle: ({ sendJson }) => sendJson(...readinessCheck(readiness)) },
-    { method: "GET", path: "/health", handle: ({ sendJson }) => sendJson(...health(startedAt)) },
+    { method: "GET", path: "/health", handle: ({ sendJson }) => sendJson(...health(startedAt, instanceId)) },
     {
       method: "GET",
       path: "/metrics",
-      handle: async ({ send }) => send(200, { "content-type": metrics.contentType }, await metrics.text()),
+      handle: async (exchange) => {
+        if (!answeredAsEnvd(exchange)) exchange.send(200, { "content-type": metrics.contentType }, await metrics.text());
+      },
     },
+    ...createSandboxdRoutes(readiness, sandbox.inheritedEnvironment, config.metadataEnvPrefix),
     ...createProcessRoutes(sandbox),
     ...createEventRoutes(sandbox),
     ...createTicketRoutes(tickets),
-    ...(terminalPage ? createTerminalPageRoutes() : []),
+    ...createFileRoutes(sandbox),
+    ...createArchiveRoutes(sandbox),
+    ...(envd === undefined ? [] : createEnvdRoutes(sandbox, envd)),
+    ...createAgentCubeRoutes(sandbox, config),
+    ...(config.terminalPage ? createTerminalPageRoutes() : []),
   ];
 }

@@ -12,6 +12,8 @@ export interface RequestBodyOptions {
    * packets, and an upload that was given up would be taken for a whole one.
    */
   readonly confirmEnd: boolean;
+  /** Called when somebody begins to read it. */
+  readonly onBegin?: (() => void) | undefined;
 }
 
 /**
@@ -86,6 +88,7 @@ export class RequestBody implements AsyncIterableIterator<Uint8Array> {
   #begin(): void {
     if (this.#begun) return;
     this.#begun = true;
+    this.#options.onBegin?.();
     // "close" alone tells of a peer that has gone; an error is always followed by it.
     this.#request.on("readable", this.#wake).on("end", this.#wake).on("close", this.#wake);
   }

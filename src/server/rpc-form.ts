@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
-import type { Refusal } from "./answer.js";
+import type { Refusal } from "../refusal.js";
 import type { HttpRequest } from "./http-types.js";
 
 /** The RPC library remembers what it has seen of them, so long ones must not get there. */
@@ -12,7 +12,8 @@ const STREAM_TYPES = "application/connect+json, application/connect+proto, appli
 export function refuseRpc(rpc: UniversalHandler, request: HttpRequest): Refusal | undefined {
   const { requestPath, method } = rpc;
   if (request.method !== "POST") {
-    return { code: Code.Unimplemented, message: `${requestPath} takes POST`, status: 405, headers: { allow: "POST" } };
+    const message = `${requestPath} takes POST`;
+    return unlessGrpc(request, { code: Code.Unimplemented, message, status: 405, headers: { allow: "POST" } });
   }
   if (method.methodKind === "bidi_streaming" && request.httpVersionMajor === 1) {
     return { code: Code.Unimplemented, message: `${requestPath} streams both ways and needs HTTP/2`, status: 505 };
@@ -21,5 +22,13 @@ export function refuseRpc(rpc: UniversalHandler, request: HttpRequest): Refusal 
   if (contentType.length <= MAX_CONTENT_TYPE_LENGTH && rpc.supportedContentType(contentType)) return undefined;
   const types = method.methodKind === "unary" ? UNARY_TYPES : STREAM_TYPES;
   const message = `unsupported content type: ${JSON.stringify(contentType.slice(0, MAX_CONTENT_TYPE_LENGTH))}: ${requestPath} takes ${types}`;
-  return { code: Code.InvalidArgument, message, status: 415 };
+  return unlessGrpc(request, { code: Code.InvalidArgument, message, status: 415 });
+}
+
+/**
+ * In plain text for whoever does not speak gRPC. JSON would be an error of the RPC to clients of Connect, and their protocol has it
+ * that nothing but the status tells what came before one.
+ */
+function unlessGrpc({ headers }: HttpRequest, refusal: Refusal): Refusal {
+  return headers["content-type"]?.startsWith("application/grpc") ? refusal : { ...refusal, text: `${refusal.message}\n` };
 }

@@ -2,6 +2,7 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { type Call, callKey } from "../call.js";
 import { codeName } from "../errors/code-name.js";
+import { respellGrpcMessage } from "./grpc/grpc-message.js";
 import type { HttpRequest, HttpResponse } from "./http-types.js";
 import { LINGER_MS, MESSAGE_IDLE_TIMEOUT_MS } from "./limits.js";
 import { RequestBody } from "./request-body.js";
@@ -70,7 +71,7 @@ async function writeAnswer(
     }
     if (abortSignal.aborted) return;
     if (!response.headersSent) writeHead(answer, response);
-    if (answer.trailer !== undefined) response.addTrailers(Object.fromEntries(answer.trailer));
+    if (answer.trailer !== undefined) response.addTrailers(Object.fromEntries(respellGrpcMessage(answer.trailer)));
     await mayEnd();
     await unlessGone(abortSignal, (resolve) => response.end(resolve));
   } finally {
@@ -111,8 +112,8 @@ function codeOfAnswer(answer: UniversalServerResponse): string {
 function toWebHeaders(request: HttpRequest): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
-    // Names that begin with a colon are HTTP/2's own, and nobody behind the gate needs the token.
-    if (value === undefined || name.startsWith(":") || name === "authorization") continue;
+    // Names that begin with a colon are HTTP/2's own, and nobody behind the gate needs the token; a user's name is none.
+    if (value === undefined || name.startsWith(":") || (name === "authorization" && !/^basic /i.test(String(value)))) continue;
     for (const each of Array.isArray(value) ? value : [value]) headers.append(name, each);
   }
   return headers;

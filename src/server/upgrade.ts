@@ -4,6 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { WebSocket } from "ws";
 import { PicodError } from "../errors/picod-error.js";
 import type { HttpRequest, HttpResponse } from "./http-types.js";
+import { INSTANCE_HEADER } from "./instance.js";
 import { LINGER_MS, MAX_WEBSOCKET_MESSAGE_BYTES } from "./limits.js";
 
 /** A connection whose client has asked to speak something else on it. */
@@ -43,7 +44,9 @@ export async function upgradeToWebSocket(
     closeTimeout: LINGER_MS,
     handleProtocols: (offered) => protocols.find((protocol) => offered.has(protocol)) ?? false,
   } as ConstructorParameters<typeof WebSocketServer>[0]);
-  server.on("headers", (headers) => headers.push(`x-request-id: ${response.getHeader("x-request-id")}`));
+  server.on("headers", (headers) => {
+    for (const name of ["x-request-id", INSTANCE_HEADER]) headers.push(`${name}: ${response.getHeader(name)}`);
+  });
   return new Promise((resolve, reject) => {
     server.once("wsClientError", (error) => reject(new PicodError("INVALID_ARGUMENT", `invalid handshake: ${error.message}`)));
     server.handleUpgrade(request, socket, head, (opened) => {

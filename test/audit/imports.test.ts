@@ -23,7 +23,11 @@ const sources: readonly Source[] = readdirSync(SRC, { recursive: true, encoding:
   });
 
 const OPERATIONS = /^(filesystem|process|os)\//;
-const FACADES = readdirSync(join(SRC, "api"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+/** What several façades need to serve files; not one of them. */
+const SHARED = "files";
+const FACADES = readdirSync(join(SRC, "api"), { withFileTypes: true }).filter(
+  (entry) => entry.isDirectory() && entry.name !== SHARED,
+);
 
 /** A rule: files that it is for, and what none of them may import or hold. */
 const RULES: readonly (readonly [title: string, file: (file: string) => boolean, forbidden: RegExp])[] = [
@@ -37,6 +41,11 @@ const RULES: readonly (readonly [title: string, file: (file: string) => boolean,
   ["os/ imports nothing of the operations", (file) => file.startsWith("os/"), /^(filesystem|process|api|server)\//],
   ["native code is in os/libc.ts alone", (file) => file !== "os/libc.ts", /^(koffi|node:ffi)$/],
   ["nothing uses child_process", () => true, /^(node:)?child_process$/],
+  [
+    "what façades share imports none of them",
+    (file) => file.startsWith(`api/${SHARED}/`),
+    new RegExp(`^api/(${FACADES.map(({ name }) => name).join("|")})/`),
+  ],
   ["façades do not import the server", (file) => file.startsWith("api/"), /^(server|cli)\//],
   ...FACADES.map(({ name }): [string, (file: string) => boolean, RegExp] => [
     `api/${name}/ imports no other façade`,

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -25,6 +26,12 @@ interface ContainerSpec {
   readonly env?: { name: string; valueFrom: { secretKeyRef: { key: string } } }[];
   readonly securityContext: SecurityContext;
   readonly volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[];
+  readonly readinessProbe: Probe;
+  readonly livenessProbe: Probe;
+}
+
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: number };
 }
 
 interface PodSpec {
@@ -81,6 +88,43 @@ async function startPod(spec: PodSpec, directory: TemporaryDirectory): Promise<C
 function localImage(image: string): string {
   return image === "picod" ? IMAGE : BASE_IMAGE;
 }
+
+describe("deploy/kubernetes/agent-sandbox.yaml", () => {
+  const file = join(folder, "agent-sandbox.yaml");
+
+  it("is a template of pods and a policy without a field that Kubernetes does not know", async () => {
+    const [template, policy] = await readYaml<{ kind: string; spec: { podTemplate?: { spec: PodSpec } } }>(file);
+    expect([template?.kind, policy?.kind]).toEqual(["SandboxTemplate", "NetworkPolicy"]);
+    using directory = temporaryDirectory();
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "sandbox" }, spec: template?.spec.podTemplate?.spec };
+    // JSON is YAML.
+    writeFileSync(join(directory.path, "pod.yaml"), `${JSON.stringify(pod)}\n---\n${JSON.stringify(policy)}\n`);
+    const validate = ["-m", "kubernetes_validate", "--strict", "--kubernetes-version", "1.31"];
+    const output = await runPythonTool("python3", ...validate, join(directory.path, "pod.yaml"));
+    expect(output.match(/ passed for resource /g)).toHaveLength(2);
+  });
+
+  it("starts what the clients of agent-sandbox look for", async () => {
+    const [template] = await readYaml<{ spec: { podTemplate: { spec: PodSpec } } }>(file);
+    if (template === undefined) throw new Error("no template");
+    using directory = temporaryDirectory();
+    await using container = await startPod(template.spec.podTemplate.spec, directory);
+    // As others in the pod's network reach it.
+    const curl = (port: number, path: string, ...args: string[]) => {
+      const all = ["--net", "--target", `${container.pid}`, "curl", "-sSf", ...args, `http://127.0.0.1:${port}${path}`];
+      return execFileSync("nsenter", all, { encoding: "utf8" });
+    };
+    curl(8080, "/v1/files/a%2Fb", "-X", "PUT", "-d", "kept");
+    const request = ["-H", "content-type: application/json", "-d", '{"config":{"command":["sh","-c","cat a/b; id -u"]}}'];
+    const answer = curl(9090, "/process.v1.ProcessService/Execute", "--http2-prior-knowledge", ...request);
+    expect(JSON.parse(answer)).toEqual({ stdout: btoa("kept1000\n") });
+    const [{ readinessProbe, livenessProbe }] = template.spec.podTemplate.spec.containers;
+    for (const { httpGet } of [readinessProbe, livenessProbe]) {
+      expect(JSON.parse(curl(httpGet.port, httpGet.path))).toMatchObject({ status: "ok" });
+    }
+    expect(await container.stop()).toBe(0);
+  });
+});
 
 describe.each(["pod.yaml", "deployment.yaml"])("deploy/kubernetes/%s", (file) => {
   it("has no field that Kubernetes does not know", async () => {

@@ -38,6 +38,13 @@ describe("toConnectError", () => {
     expect(error.findDetails(ErrorInfoSchema)).toMatchObject([info]);
   });
 
+  it("knows the errors for which Node has no name", () => {
+    const unnamed = { errno: -122, code: "UNKNOWN", syscall: "write", path: "/home/file" };
+    const error = toConnectError(Object.assign(new Error("UNKNOWN: unknown error, write"), unnamed), "id");
+    expect(error).toMatchObject({ code: Code.ResourceExhausted, rawMessage: "cannot write /home/file: disk quota exceeded" });
+    expect(error.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "EDQUOT", metadata: { path: "/home/file" } }]);
+  });
+
   it("takes an abort for the caller's", () => {
     expect(toConnectError(AbortSignal.abort().reason, "id")).toMatchObject({ code: Code.Canceled });
   });

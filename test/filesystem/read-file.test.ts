@@ -3,6 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readFile } from "../../src/filesystem/read-file.js";
+import { stat } from "../../src/filesystem/stat.js";
 import { eventually } from "../helpers/eventually.js";
 import { accessAs, readWhole } from "../helpers/file-access.js";
 import { temporaryDirectory } from "../helpers/temporary-directory.js";
@@ -43,10 +44,26 @@ describe("readFile", () => {
     await expect(readWhole(access, `${directory.path}/empty`, { offset })).rejects.toMatchObject({ reason: "OFFSET_BEYOND_END" });
   });
 
+  it("reads on only in the version of the file that was asked for", async () => {
+    using directory = temporaryDirectory();
+    const path = `${directory.path}/file`;
+    writeFileSync(path, "abcdef");
+    const { etag: ifEtag } = stat(access, path, true);
+    expect((await readWhole(access, path, { ifEtag, offset: 3n })).content.toString()).toBe("def");
+    writeFileSync(path, "xy");
+    const refused = { reason: "PRECONDITION_FAILED", metadata: { path, etag: stat(access, path, true).etag } };
+    // Whatever else is wrong follows from the change.
+    for (const offset of [0n, 3n]) await expect(readWhole(access, path, { ifEtag, offset })).rejects.toMatchObject(refused);
+    expect((await readWhole(access, path, { ifEtag: "" })).content.toString()).toBe("xy");
+  });
+
   it("reads files whose size the kernel does not tell", async () => {
     expect((await readWhole(access, "/proc/cpuinfo")).content.length).toBeGreaterThan(100);
     const sysfs = "/sys/kernel/mm/transparent_hugepage/enabled";
     expect((await readWhole(access, sysfs)).content.toString()).toBe(readFileSync(sysfs, "utf8"));
+    const version = readFileSync("/proc/version", "utf8");
+    // A length is how much is wanted at most.
+    expect((await readWhole(access, "/proc/version", { length: 1_000_000n })).content.toString()).toBe(version);
   });
 
   it("follows symbolic links", async () => {

@@ -268,6 +268,47 @@ describe("how a command ends", () => {
   });
 });
 
+describe("many that start at once", () => {
+  const crowd = <T>(run: (index: number) => Promise<T>) => Promise.all(Array.from({ length: 64 }, (_, index) => run(index)));
+
+  it("have each its own output, input, limit of open files and user", async () => {
+    await using runner = createRunner();
+    const results = await crowd((index) =>
+      runner.run("cat; ulimit -Sn; id -un", { stdin: Buffer.from(`${index}\n`), user: index % 8 === 0 ? NOBODY : "" }),
+    );
+    expect(results.map(({ stdout }) => stdout.text)).toEqual(
+      results.map((_, index) => `${index}\n1024\n${index % 8 === 0 ? NOBODY : "root"}\n`),
+    );
+    expect(readFileSync("/proc/self/limits", "utf8")).not.toMatch(/open files +1024 /);
+  });
+
+  it("leave nothing behind when they cannot be started", async () => {
+    await using runner = createRunner();
+    using directory = temporaryDirectory();
+    const file = `${directory.path}/file`;
+    writeFileSync(file, "\x7fnot an executable\n", { mode: 0o755 });
+    await crowd(() => runner.run("true"));
+    const before = readdirSync("/proc/self/fd").length;
+    const results = await crowd(() => runner.run([file], { stdin: Buffer.from("x") }));
+    for (const { end } of results) expect(end).toMatchObject({ reason: "spawn-failed", exitCode: 126 });
+    await eventually("descriptors are closed", () => readdirSync("/proc/self/fd").length <= before);
+    expect(runner.sandbox.processes.size).toBe(0);
+  });
+
+  it("are ended with the others when all are, and when their callers have left meanwhile", async () => {
+    const runner = createRunner();
+    const name = `crowd-${randomUUID()}`;
+    const abort = new AbortController();
+    const abandoned = crowd(() => runner.run(["bash", "-c", "exec -a $0 sleep 1000", name], {}, abort.signal).catch(String));
+    abort.abort(new Error("gone"));
+    expect(new Set(await abandoned)).toEqual(new Set(["Error: gone"]));
+    const others = crowd(() => runner.run(["bash", "-c", "exec -a $0 sleep 1000", name]));
+    await runner.sandbox.processes.close();
+    for (const { end } of await others) expect(end.reason).toBe("cancelled");
+    expect(processesNamed(name)).toEqual([]);
+  });
+});
+
 describe("what is refused", () => {
   it.each([
     ["an empty command", "", {}, /invalid command: it is empty/],

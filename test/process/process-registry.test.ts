@@ -28,8 +28,8 @@ const END: ProcessEnd = {
 };
 const RETENTION = { retainMs: 60_000, maxRecords: 1000, maxOutputBytes: 1024 * 1024, maxStreamBytes: 64 * 1024 };
 
-function add(registry: ProcessRegistry, id: string, outputBytes = 0) {
-  const record = registry.create(id, FROM, { tag: "", label: "", sessionId: "" });
+function add(registry: ProcessRegistry, id: string, outputBytes = 0, tag = "") {
+  const record = registry.create(id, FROM, { tag, label: "", sessionId: "" }, { cwd: "/", userName: "root" });
   registry.add(record);
   if (outputBytes > 0) record.push("stdout", Buffer.alloc(outputBytes));
   return record;
@@ -63,6 +63,27 @@ describe("an ended process", () => {
     for (let index = 0; index < 20; index++) registry.ended(add(registry, `p${index}`, 64 * 1024), END);
     expect(ids(registry)).toEqual(Array.from({ length: 8 }, (_, index) => `p${index + 12}`));
     expect(registry.list().reduce((sum, { keptBytes }) => sum + keptBytes, 0)).toBe(512 * 1024);
+    registry.close();
+  });
+});
+
+describe("a tag", () => {
+  it("finds the process that lives, else the one that ended last and is still kept", () => {
+    const registry = new ProcessRegistry(RETENTION);
+    const found = (tag: string) => registry.find({ tag }).id;
+    const [first, second] = [add(registry, "first", 0, "web"), add(registry, "other", 0, "db")];
+    expect(() => add(registry, "second", 0, "web")).toThrow("tag web is in use by process first");
+    registry.ended(first, END);
+    expect(found("web")).toBe("first");
+    registry.update(second, "web", undefined);
+    expect(found("web")).toBe("other");
+    expect(() => found("db")).toThrow("no such process: tag db");
+    registry.ended(second, END);
+    expect(found("web")).toBe("other");
+    registry.delete(second);
+    expect(found("web")).toBe("first");
+    registry.update(first, "", undefined);
+    expect(() => found("web")).toThrow("no such process: tag web");
     registry.close();
   });
 });

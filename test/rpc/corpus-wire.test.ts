@@ -152,9 +152,9 @@ const MALFORMED: readonly (readonly [
     { ...AUTHORIZATION, "content-type": "text/plain" },
     "{}",
     415,
-    /unsupported content type: \\"text\/plain\\"/,
+    /^unsupported content type: "text\/plain".*\n$/,
   ],
-  ["no content type", EXECUTE, AUTHORIZATION, "{}", 415, /unsupported content type: \\"\\".*application\/json/s],
+  ["no content type", EXECUTE, AUTHORIZATION, "{}", 415, /^unsupported content type: "".*application\/json/],
   ["a unary type for a stream", READ_FILE, JSON_TYPE, "{}", 415, /ReadFile takes application\/connect\+json/],
   [
     "an unknown method",
@@ -224,7 +224,7 @@ describe("a malformed request with the right token", () => {
     await using daemon = await startDaemon();
     for (const path of [EXECUTE, READ_FILE]) {
       const got = await ask(daemon, `${path}?message={}`, { headers: AUTHORIZATION });
-      expect(got).toMatchObject({ status: 405, headers: { allow: "POST" }, body: expect.stringContaining("takes POST") });
+      expect(got).toMatchObject({ status: 405, headers: { allow: "POST" }, body: `${path} takes POST\n` });
     }
     await expect(ask(daemon, "/none", { headers: AUTHORIZATION })).resolves.toMatchObject({
       status: 404,

@@ -7,24 +7,23 @@ import { eventually } from "../helpers/eventually.js";
 import { type Daemon, startDaemon, TOKEN } from "../helpers/start-daemon.js";
 import { temporaryDirectory } from "../helpers/temporary-directory.js";
 import { ask, openSocket } from "./support/http1.js";
-import { uploadBody, WRITE_FILE } from "./support/messages.js";
+import { partBody, uploadBody, WRITE_FILE } from "./support/messages.js";
 import { openFilesIn } from "./support/open-files.js";
 import { CANCEL, encodeHeaders, FLAG, FRAME, frame, NO_ERROR, postHeaders, RawHttp2, rstStream } from "./support/raw-http2.js";
 
 const OLD = "the old content";
 
-/** Sends that much of an upload and breaks it off; resolves with the id under which the daemon logs the call. */
-type Cut = (daemon: Daemon, path: string, length: number) => Promise<string>;
+/** Sends that much of the body of an upload and breaks it off; resolves with the id under which the daemon logs the call. */
+type Cut = (daemon: Daemon, body: Buffer, length: number) => Promise<string>;
 
 function overHttp2(contentType: string, breakOff: (raw: RawHttp2, streamId: number) => void, atOnce = false): Cut {
-  return async (daemon, path, length) => {
+  return async (daemon, body, length) => {
     using raw = await RawHttp2.open(daemon.port);
     const id = randomUUID();
     const more = { authorization: `Bearer ${TOKEN}`, "x-request-id": id };
     const headers = encodeHeaders(postHeaders(WRITE_FILE, contentType, Object.entries(more)));
-    const body = uploadBody(path, "new", "content").subarray(0, length);
     raw.socket.cork();
-    raw.send(frame(FRAME.headers, FLAG.endHeaders, 1, headers), frame(FRAME.data, 0, 1, body));
+    raw.send(frame(FRAME.headers, FLAG.endHeaders, 1, headers), frame(FRAME.data, 0, 1, body.subarray(0, length)));
     if (atOnce) breakOff(raw, 1);
     raw.socket.uncork();
     if (!atOnce) {
@@ -37,9 +36,8 @@ function overHttp2(contentType: string, breakOff: (raw: RawHttp2, streamId: numb
 }
 
 function overHttp1(framing: "chunked" | "Content-Length", breakOff: (socket: Socket) => void): Cut {
-  return async (daemon, path, length) => {
+  return async (daemon, body, length) => {
     const id = randomUUID();
-    const body = uploadBody(path, "new", "content");
     const chunk = [Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from("\r\n0\r\n\r\n")];
     const lines = [
       `POST ${WRITE_FILE} HTTP/1.1`,
@@ -136,7 +134,7 @@ describe("a broken upload is never committed", () => {
     writeFileSync(path, OLD);
     const before = daemon.descriptors();
     for (let length = 0; length < lengths; length++) {
-      const id = await cut(daemon, path, length);
+      const id = await cut(daemon, uploadBody(path, "new", "content"), length);
       expect(readFileSync(path, "utf8"), `cut after ${length} bytes`).toBe(OLD);
       expect(daemon.logs.find(({ requestId }) => requestId === id)?.code, `cut after ${length} bytes`).not.toBe("ok");
     }
@@ -150,9 +148,51 @@ describe("a broken upload is never committed", () => {
     const path = `${directory.path}/file`;
     writeFileSync(path, OLD);
     const end = overHttp2(contentType, (raw, stream) => raw.send(frame(FRAME.data, FLAG.endStream, stream)));
-    await end(daemon, path, Number.POSITIVE_INFINITY);
+    await end(daemon, uploadBody(path, "new", "content"), Number.POSITIVE_INFINITY);
     expect(readFileSync(path, "utf8")).toBe("newcontent");
   });
+});
+
+/** Of a part that breaks off counts what has arrived, and nothing of it is visible. */
+const PART_CUTS = CUTS.filter(([title]) =>
+  ["a gRPC stream is cancelled", "a gRPC connection is reset", "a chunked HTTP/1.1 connection is closed"].includes(title),
+);
+
+describe("a broken part counts as far as it has arrived", () => {
+  it.each(PART_CUTS)(
+    "when %s after any byte",
+    async (title, cut) => {
+      await using daemon = await startDaemon();
+      await using clients = connectTo(daemon.url);
+      const { filesystem } = clients;
+      using directory = temporaryDirectory();
+      const path = `${directory.path}/file`;
+      writeFileSync(path, OLD);
+      const uploadId = "up";
+      const body = partBody({ path, uploadId }, "new", "content");
+      await filesystem.listUploads({});
+      const before = daemon.descriptors();
+      const lengths = body.length + (title.includes("chunked") ? 5 : 1);
+      let most = 0n;
+      for (let length = 0; length < lengths; length++) {
+        const id = await cut(daemon, body, length);
+        expect(daemon.logs.find(({ requestId }) => requestId === id)?.code, `cut after ${length} bytes`).not.toBe("ok");
+        const { uploads } = await filesystem.listUploads({});
+        const received = uploads[0]?.received ?? [];
+        expect(received.length).toBeLessThanOrEqual(1);
+        const end = received[0]?.end ?? 0n;
+        expect([0n, 3n, 10n], `cut after ${length} bytes`).toContain(end);
+        if (end > most) most = end;
+        expect(readFileSync(path, "utf8")).toBe(OLD);
+        expect(readdirSync(directory.path)).toEqual(["file"]);
+      }
+      expect(most).toBe(10n);
+      await filesystem.commitUpload({ uploadId, size: 10n });
+      expect(readFileSync(path, "utf8")).toBe("newcontent");
+      await eventually("all descriptors are closed", () => daemon.descriptors() <= before);
+    },
+    120_000,
+  );
 });
 
 describe("an upload that its client gives up", () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { Process_State } from "../../src/gen/picod/v1/process_pb.js";
@@ -67,6 +67,43 @@ describe("an id", () => {
     });
     await clients.process.stopProcess({ ...selectId("executed"), grace: {} });
     await ended;
+    // Its result is kept, and is found under its id.
+    const kept = await errorOf(followToEnd(clients.process.start({ id: "executed", command: "true" })));
+    expect([kept.code, kept.rawMessage]).toEqual([Code.AlreadyExists, "id executed belongs to a command that was executed"]);
+  });
+});
+
+describe("what is shown of a process", () => {
+  it("is where and as whom it runs, not what the request called it", async () => {
+    using directory = temporaryDirectory();
+    await using daemon = await startDaemon({ args: ["--workdir", directory.path] });
+    await using clients = connectTo(daemon.url);
+    const request = { id: "shown", command: "pwd; id -un" };
+    const { text } = await followToEnd(clients.process.start(request));
+    const { process } = await clients.process.getProcess(selectId("shown"));
+    expect(`${process?.cwd}\n${process?.user}\n`).toBe(text);
+    mkdirSync(`${directory.path}/below`);
+    await followToEnd(clients.process.start({ id: "below", command: "true", cwd: "below", user: "0" }));
+    expect((await clients.process.getProcess(selectId("below"))).process).toMatchObject({
+      cwd: `${directory.path}/below`,
+      user: "root",
+    });
+    await followToEnd(clients.process.start(request));
+  });
+
+  it("has no control characters in its names", async () => {
+    await using daemon = await startDaemon();
+    await using clients = connectTo(daemon.url);
+    for (const [field, names] of Object.entries({
+      tag: { tag: "a\0" },
+      label: { label: "a\nb" },
+      session_id: { sessionId: "\x1b[0m" },
+    })) {
+      const error = await errorOf(followToEnd(clients.process.start({ command: "true", ...names })));
+      expect([error.code, error.rawMessage]).toEqual([Code.InvalidArgument, `invalid ${field}: it holds a control character`]);
+    }
+    const id = await startAndLeave(clients, { command: "exec sleep 1000" });
+    expect((await errorOf(clients.process.updateProcess({ ...selectId(id), label: "\x7f" }))).code).toBe(Code.InvalidArgument);
   });
 });
 

@@ -6,6 +6,7 @@ import { connectTo } from "../helpers/clients.js";
 import { eventually } from "../helpers/eventually.js";
 import { processesNamed } from "../helpers/processes.js";
 import { startDaemon } from "../helpers/start-daemon.js";
+import { errorOf, followToEnd, selectId, startAndLeave } from "./support/processes.js";
 
 interface Followed {
   id: string;
@@ -31,8 +32,6 @@ async function collect(
   }
   return followed;
 }
-
-const selectId = (id: string) => ({ process: { selector: { case: "id" as const, value: id } } });
 
 async function fails(promise: Promise<unknown>): Promise<ConnectError> {
   return promise.then(
@@ -244,6 +243,27 @@ describe("the other calls", () => {
     });
     expect(await clients.process.stopProcess(selectId(id))).toMatchObject({ forced: false, survivingProcesses: 0 });
     expect(processesNamed("98765")).toEqual([]);
+  });
+
+  it("takes input with a write id once, whoever else writes, and answers as the first time, also beyond the end", async () => {
+    await using daemon = await startDaemon();
+    await using clients = connectTo(daemon.url);
+    const id = await startAndLeave(clients, { command: "cat", stdin: true });
+    const send = (data: string, writeId: string) =>
+      clients.process.sendInput({ ...selectId(id), data: Buffer.from(data), writeId });
+    expect(await send("abc", "w1")).toMatchObject({ inputBytes: 3n });
+    expect(await send("d", "")).toMatchObject({ inputBytes: 4n });
+    expect(await send("abc", "w1")).toMatchObject({ inputBytes: 3n });
+    for (let index = 0; index < 1023; index++) await send("x", `other-${index}`);
+    expect(await send("abc", "w1")).toMatchObject({ inputBytes: 3n });
+    await send("y", "the-1025th");
+    expect(await send("abc", "w1")).toMatchObject({ inputBytes: 1031n });
+    expect((await errorOf(send("z", "w".repeat(129)))).code).toBe(Code.InvalidArgument);
+    await clients.process.closeInput(selectId(id));
+    const { text } = await followToEnd(clients.process.attach(selectId(id)));
+    expect(text).toBe(`abcd${"x".repeat(1023)}yabc`);
+    expect(await send("abc", "w1")).toMatchObject({ inputBytes: 1031n });
+    expect((await errorOf(send("abc", "new"))).code).toBe(Code.FailedPrecondition);
   });
 
   it("do not type a repeated input twice, and close it", async () => {

@@ -2,12 +2,14 @@ import { execFile, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { compressionGzip, createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, it } from "vitest";
 import { ErrorInfoSchema } from "../../src/gen/google/rpc/error_details_pb.js";
 import { Health } from "../../src/gen/grpc/health/v1/health_pb.js";
-import { ServerReflection } from "../../src/gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection, type ServerReflectionResponse } from "../../src/gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../src/gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { ReadFileRequestSchema } from "../../src/gen/picod/v1/filesystem_pb.js";
 import { ExecuteRequestSchema, ProcessService } from "../../src/gen/picod/v1/process_pb.js";
@@ -120,12 +122,26 @@ describe.each(PROTOCOLS)("%s", (protocol) => {
 });
 
 describe("server reflection", () => {
+  type Answer = ServerReflectionResponse["messageResponse"] | undefined;
+  const LIST_SERVICES = { messageRequest: { case: "listServices" as const, value: "" } };
+  const SERVICES = [
+    "grpc.health.v1.Health",
+    "grpc.reflection.v1.ServerReflection",
+    "grpc.reflection.v1alpha.ServerReflection",
+    "picod.v1.FilesystemService",
+    "picod.v1.ProcessService",
+    "process.v1.ProcessService",
+  ];
+  const E2B_SERVICES = ["filesystem.Filesystem", "process.Process"];
+  const servicesIn = (answer: Answer) =>
+    answer?.case === "listServicesResponse" ? answer.value.service.map(({ name }) => name).toSorted() : [];
+
   it.each([ServerReflection, ServerReflectionAlpha])("lists services and describes symbols: $typeName", async (service) => {
     await using daemon = await startDaemon();
     await using clients = connectTo(daemon.url, { token: null });
     const client = createClient(service as typeof ServerReflection, clients.transport);
     async function* requests() {
-      yield { messageRequest: { case: "listServices" as const, value: "" } };
+      yield LIST_SERVICES;
       yield { messageRequest: { case: "fileContainingSymbol" as const, value: "picod.v1.ProcessService.Execute" } };
       yield { messageRequest: { case: "fileByFilename" as const, value: "picod/v1/filesystem.proto" } };
       yield { messageRequest: { case: "fileContainingSymbol" as const, value: "no.such.Symbol" } };
@@ -133,11 +149,35 @@ describe("server reflection", () => {
     const answers = [];
     for await (const { messageResponse } of client.serverReflectionInfo(requests())) answers.push(messageResponse);
     const [list, ...files] = answers;
-    const names = list?.case === "listServicesResponse" ? list.value.service.map(({ name }) => name) : [];
-    expect(names).toEqual(
-      expect.arrayContaining(["picod.v1.FilesystemService", "picod.v1.ProcessService", "grpc.health.v1.Health"]),
-    );
+    expect(servicesIn(list)).toEqual([...SERVICES, ...E2B_SERVICES].toSorted());
     expect(files.map((file) => file.case)).toEqual(["fileDescriptorResponse", "fileDescriptorResponse", "errorResponse"]);
+  });
+
+  it.each([
+    { args: [], services: [...SERVICES, ...E2B_SERVICES] },
+    { args: ["--no-envd"], services: SERVICES },
+  ])("describes everything that it lists, with the arguments $args", async ({ args, services }) => {
+    await using daemon = await startDaemon({ args });
+    await using clients = connectTo(daemon.url, { token: null });
+    const client = createClient(ServerReflection, clients.transport);
+    async function* requests() {
+      yield LIST_SERVICES;
+      for (const value of services) yield { messageRequest: { case: "fileContainingSymbol" as const, value } };
+    }
+    const answers: Answer[] = [];
+    for await (const { messageResponse } of client.serverReflectionInfo(requests())) answers.push(messageResponse);
+    const [list, ...files] = answers;
+    expect(servicesIn(list)).toEqual(services.toSorted());
+    // As grpcurl does: what is sent for a name is all that is needed to call it.
+    const described = files.map((answer, at) => {
+      if (answer?.case !== "fileDescriptorResponse") return undefined;
+      const sent = answer.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
+      const [file, ...needed] = sent;
+      if (file === undefined) return undefined;
+      const registry = createFileRegistry(file, (path) => needed.find(({ name }) => name === path));
+      return registry.getService(services[at] ?? "")?.typeName;
+    });
+    expect(described).toEqual(services);
   });
 });
 

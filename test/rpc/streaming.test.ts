@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
+import { FOLLOWING_RPCS } from "../../src/api/routes.js";
 import { connectTo } from "../helpers/clients.js";
 import { eventually } from "../helpers/eventually.js";
 import { startDaemon } from "../helpers/start-daemon.js";
@@ -9,7 +10,9 @@ import { openFilesIn } from "./support/open-files.js";
 import { STREAMING_RPCS, type StreamingRpc } from "./support/streaming-cases.js";
 
 const CASES = STREAMING_RPCS.flatMap((rpc) => rpc.protocols.map((protocol) => ({ ...rpc, protocol })));
-const touchesFiles = ({ procedure }: StreamingRpc) => procedure.startsWith("/picod.v1.FilesystemService");
+/** Those that hold the file open that they are about. */
+const touchesFiles = ({ procedure }: StreamingRpc) =>
+  procedure.startsWith("/picod.v1.FilesystemService") && !FOLLOWING_RPCS.has(procedure);
 
 async function codeOf(call: Promise<unknown>): Promise<string> {
   return (
@@ -24,10 +27,11 @@ async function codeOf(call: Promise<unknown>): Promise<string> {
   );
 }
 
+// Each has a daemon of its own, and waits most of the time.
 describe.each(CASES)("$procedure over $protocol", (rpc) => {
   const { procedure, protocol } = rpc;
 
-  it("succeeds, and fails with its code before the first message and after it", async () => {
+  it.concurrent("succeeds, and fails with its code before the first message and after it", async () => {
     await using daemon = await startDaemon();
     await using clients = connectTo(daemon.url, { protocol });
     using directory = temporaryDirectory();
@@ -38,7 +42,7 @@ describe.each(CASES)("$procedure over $protocol", (rpc) => {
     await rpc.succeed(clients, directory.path);
   });
 
-  it("ends when the caller cancels", async () => {
+  it.concurrent("ends when the caller cancels", async () => {
     await using daemon = await startDaemon();
     await using clients = connectTo(daemon.url, { protocol });
     using directory = temporaryDirectory();
@@ -54,9 +58,9 @@ describe.each(CASES)("$procedure over $protocol", (rpc) => {
     expect(readdirSync(directory.path).filter((name) => name !== "big")).toEqual([]);
   });
 
-  it("ends with UNAVAILABLE when the daemon stops", async () => {
-    // What follows processes is told at once: who waits for this grace has failed.
-    const grace = procedure.startsWith("/picod.v1.ProcessService") ? "60s" : "100ms";
+  it.concurrent("ends with UNAVAILABLE when the daemon stops", async () => {
+    // What follows something is told at once: who waits for this grace has failed.
+    const grace = FOLLOWING_RPCS.has(procedure) ? "60s" : "100ms";
     await using daemon = await startDaemon({ args: ["--shutdown-grace", grace] });
     await using clients = connectTo(daemon.url, { protocol });
     using directory = temporaryDirectory();
@@ -67,7 +71,7 @@ describe.each(CASES)("$procedure over $protocol", (rpc) => {
     if (touchesFiles(rpc)) await eventually("the file is open", () => openFilesIn(daemon, directory.path).length > 0);
     expect(await daemon.stop()).toBe(0);
     // What waits for a reader that reads no more ends with its connection.
-    if (procedure.endsWith("/ReadFile")) stopReading.abort();
+    if (/\/(ReadFile|ListDirectory|Find|Search|ReadArchive)$/.test(procedure)) stopReading.abort();
     else expect(await ended).toBe("Unavailable");
     expect(readdirSync(directory.path).filter((name) => name !== "big")).toEqual([]);
   });

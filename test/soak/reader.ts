@@ -2,6 +2,7 @@
 // with its result when its process has ended.
 import { createHash } from "node:crypto";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, Outcome_Reason } from "../../src/client/index.js";
 import type { Job, JobResult } from "./jobs.js";
 
@@ -15,7 +16,8 @@ async function insistently<T>(call: () => Promise<T>): Promise<T> {
     try {
       return await call();
     } catch (error) {
-      if (attempt === 10) throw error;
+      if (attempt === 50) throw error;
+      await sleep(50);
     }
   }
 }
@@ -49,7 +51,11 @@ async function type(job: Job, started: Awaited<ReturnType<typeof client.start>>)
   const { process } = await insistently(() => client.process.getProcess(selector(job.id)));
   // A reader before this one may have typed a part, or all.
   const rest = Buffer.from(job.input).subarray(Number(process?.inputBytes));
-  for (let at = 0; at < rest.length; at += 5_000) await started.write(rest.subarray(at, at + 5_000));
+  // By offsets, since what that one has sent may still be on its way.
+  for (let at = Buffer.byteLength(job.input) - rest.length; at < job.input.length; at += 5_000) {
+    const data = Buffer.from(job.input).subarray(at, at + 5_000);
+    await insistently(() => client.process.sendInput({ ...selector(job.id), data, offset: BigInt(at) }));
+  }
   await insistently(() => started.closeInput());
 }
 

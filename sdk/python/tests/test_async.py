@@ -11,6 +11,8 @@ from proxy import proxy_to
 from waiting import wait_until
 
 from picod import AsyncPicoDClient, AsyncProcess, AsyncProcessWatch, CommandError, PicoDClient, Process, ProcessWatch
+from picod.aio_files import AsyncFileMethods
+from picod.files import FileMethods
 
 MANY_BYTES = 4 * 1024 * 1024
 
@@ -71,11 +73,10 @@ async def test_cancelling_a_transfer_leaves_no_trace(daemon: Daemon, tmp_path: P
 async def test_local_files_are_not_touched_in_the_loop(daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: set[threading.Thread] = set()
 
-    def note_thread(self: object, response: object) -> None:
+    def note_thread(self: object, offset: int, chunk: bytes) -> None:
         threads.add(threading.current_thread())
 
-    monkeypatch.setattr("picod.download.Download.accept", note_thread)
-    monkeypatch.setattr("picod.download.Download.finish", lambda self: None)
+    monkeypatch.setattr("picod.download.Destination.write_at", note_thread)
     async with client_of(daemon) as client:
         await client.download_file("/etc/passwd", tmp_path / "copy")
     assert threads
@@ -100,6 +101,7 @@ def public_methods(cls: type) -> dict[str, str]:
 
 def test_both_clients_have_the_same_methods() -> None:
     assert public_methods(AsyncPicoDClient) == public_methods(PicoDClient)
+    assert public_methods(AsyncFileMethods) == public_methods(FileMethods)
 
 
 @pytest.mark.parametrize(("asynchronous", "blocking"), [(AsyncProcess, Process), (AsyncProcessWatch, ProcessWatch)])

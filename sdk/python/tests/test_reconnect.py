@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import os
 import random
@@ -22,19 +21,17 @@ from proxy import Proxy, proxy_to
 from waiting import wait_until
 
 from picod import (
-    AbortedError,
     AsyncPicoDClient,
     CancelledError,
+    DaemonRestartedError,
     DeadlineExceededError,
     NotFoundError,
-    OutcomeReason,
     OutputOffsets,
     PicoDClient,
     ProcessEventKind,
     RetryPolicy,
     UnavailableError,
 )
-from picod.process_input import InputCursor
 
 MIB = 1024 * 1024
 PATIENT = RetryPolicy(attempts=200, initial_backoff_seconds=0.02, max_backoff_seconds=0.1)
@@ -69,7 +66,7 @@ def test_every_byte_arrives_once_or_is_reported_while_connections_break(proxied:
     total = 16 * 1_048_576
     program = NUMBERED_LINES.format(count=total // 16)
     position = cuts = 0
-    process = proxied.start(argv=["python3", "-c", program], backpressure=True)
+    process = proxied.start(argv=["python3", "-c", program])
     for output in process:
         assert output.offset == position + output.trimmed_bytes
         assert output.data == numbered(output.offset, len(output.data))
@@ -82,6 +79,30 @@ def test_every_byte_arrives_once_or_is_reported_while_connections_break(proxied:
     assert proxy.connections > 2
     assert process.result is not None
     assert process.result.ok
+
+
+def test_a_reader_with_backpressure_loses_nothing_however_much_it_is(proxied: PicoDClient, proxy: Proxy) -> None:
+    line = "0123456789" * 6 + "\n"
+    expected = line.encode() * 4096
+    position = cuts = 0
+    process = proxied.start(f"yes {line.strip()} | head -c 100000000", backpressure=True)
+    for output in process:
+        start = position % len(line)
+        assert (output.offset, output.trimmed_bytes) == (position, 0)
+        assert output.data == expected[start : start + len(output.data)]
+        position = output.end
+        if position > (cuts + 1) * 25_000_000:
+            proxy.cut()
+            cuts += 1
+    assert (position, cuts) == (100_000_000, 3)
+    assert proxy.connections > cuts
+
+
+def test_closing_a_reader_lets_the_process_go(client: PicoDClient) -> None:
+    process = client.start("head -c 20000000 /dev/zero", backpressure=True)
+    next(process)
+    process.close()
+    assert process.wait(timeout=20).ok
 
 
 # Prints half a MiB for each line that it is given: never more than the daemon keeps, so nothing may be missing.
@@ -146,13 +167,28 @@ def test_input_whose_answer_was_lost_is_not_typed_twice(proxied: PicoDClient, pr
     assert proxy.connections > LOST_ANSWERS
 
 
-def test_input_is_not_repeated_when_nobody_can_tell_whether_it_arrived() -> None:
-    cursor = InputCursor("x", 10)
-    assert not cursor.has_arrived(b"abc", 10)
-    assert cursor.has_arrived(b"abc", 13)
-    with pytest.raises(AbortedError, match="others have written"):
-        cursor.has_arrived(b"abc", 15)
-    assert (cursor.request(b"d", False).HasField("offset"), cursor.request(b"d", True).offset) == (False, 15)
+def test_two_writers_type_every_piece_once_over_connections_that_break(
+    daemon: Daemon, proxied: PicoDClient, proxy: Proxy, connect: Connect
+) -> None:
+    process = proxied.start("cat", stdin=True)
+    pieces = [[f"{writer}:{number}:{'x' * 500}\n" for number in range(60)] for writer in range(2)]
+    writers = [process, connect("127.0.0.1", proxy.port, daemon.access_token, retry=PATIENT).attach(process.id)]
+
+    def write(writer: int) -> None:
+        for piece in pieces[writer]:
+            writers[writer].write(piece)
+
+    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(2)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        proxy.cut()
+        time.sleep(0.05)
+    for thread in threads:
+        thread.join()
+    process.close_input()
+    assert sorted("".join(process.text()).splitlines(True)) == sorted(piece for each in pieces for piece in each)
+    assert proxy.connections > 3
 
 
 def test_wait_goes_on_when_the_connection_breaks(proxied: PicoDClient, proxy: Proxy) -> None:
@@ -262,13 +298,13 @@ def test_a_watch_misses_nothing_while_the_connection_breaks(
         assert len(seen) == len(set(seen))
 
 
-@pytest.mark.parametrize("repeat_commands", [False, True])
-def test_a_command_with_an_id_is_repeated_and_runs_once(
-    daemon: Daemon, proxy: Proxy, connect: Connect, tmp_path: Path, repeat_commands: bool
+@pytest.mark.parametrize("own_id", [False, True])
+def test_a_command_whose_connection_breaks_runs_once(
+    daemon: Daemon, proxy: Proxy, connect: Connect, tmp_path: Path, own_id: bool
 ) -> None:
     runs = tmp_path / "runs"
-    client = connect("127.0.0.1", proxy.port, daemon.access_token, retry=PATIENT, repeat_commands=repeat_commands)
-    command_id = "" if repeat_commands else f"once-{os.urandom(6).hex()}"
+    client = connect("127.0.0.1", proxy.port, daemon.access_token, retry=PATIENT)
+    command_id = f"once-{os.urandom(6).hex()}" if own_id else ""
 
     def cut() -> None:
         wait_until(runs.exists)
@@ -280,6 +316,48 @@ def test_a_command_with_an_id_is_repeated_and_runs_once(
     thread.join()
     assert proxy.connections == 2
     assert runs.read_text() == "run\n"
+
+
+def test_a_command_is_not_run_again_by_a_daemon_that_was_restarted(connect: Connect, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    with running_daemon() as old:
+        client = connect("127.0.0.1", old.port, old.access_token, retry=PATIENT)
+        restarted = threading.Event()
+
+        def restart() -> None:
+            wait_until(runs.exists)
+            old.kill()
+            with running_daemon(port=old.port, access_token=old.access_token):
+                restarted.wait(60)
+
+        thread = threading.Thread(target=restart)
+        thread.start()
+        with pytest.raises(DaemonRestartedError, match="unknown whether") as raised:
+            client.execute(f"echo run >> {runs}; sleep 60")
+        assert (raised.value.reason, runs.read_text()) == ("INSTANCE_CHANGED", "run\n")
+        assert client.execute("echo again").stdout == "again\n"
+        restarted.set()
+        thread.join()
+
+
+def test_calls_go_to_a_daemon_that_was_restarted_before_them(connect: Connect) -> None:
+    with running_daemon() as first:
+        client = connect("127.0.0.1", first.port, first.access_token, retry=PATIENT)
+        assert client.execute("echo 1").stdout == "1\n"
+        first.kill()
+        results: list[str] = []
+        # It asks while there is no daemon.
+        thread = threading.Thread(target=lambda: results.append(client.execute("echo 2").stdout))
+        thread.start()
+        with running_daemon(port=first.port, access_token=first.access_token) as second:
+            thread.join()
+            assert results == ["2\n"]
+            second.kill()
+            again = running_daemon(port=first.port, access_token=first.access_token)
+            with again, client.start("cat", stdin=True) as process:
+                process.write("typed")
+                process.close_input()
+                assert "".join(process.text()) == "typed"
 
 
 def test_a_command_with_an_id_runs_until_it_is_stopped(daemon: Daemon, connect: Connect, tmp_path: Path) -> None:
@@ -303,7 +381,7 @@ INTERRUPTED = """
 import sys
 from picod import PicoDClient
 
-with PicoDClient("127.0.0.1", int(sys.argv[1]), repeat_commands=True) as client:
+with PicoDClient("127.0.0.1", int(sys.argv[1])) as client:
     client.execute_command(f"echo $$ > {sys.argv[2]}; sleep 60", timeout=0)
 """
 
@@ -324,11 +402,11 @@ def test_an_interrupt_ends_a_command_that_would_be_repeated(daemon: Daemon, tmp_
 
 def test_close_ends_a_command_that_would_be_repeated(daemon: Daemon, tmp_path: Path) -> None:
     pid = pid_in(tmp_path / "pid")
-    client = PicoDClient("127.0.0.1", daemon.port, daemon.access_token, repeat_commands=True)
+    client = PicoDClient("127.0.0.1", daemon.port, daemon.access_token)
 
     def execute() -> None:
-        with contextlib.suppress(CancelledError):
-            assert client.execute(f"echo $$ > {tmp_path}/pid; sleep 60", timeout=0).outcome.reason is OutcomeReason.CANCELLED
+        with pytest.raises(CancelledError):
+            client.execute(f"echo $$ > {tmp_path}/pid; sleep 60", timeout=0)
 
     thread = threading.Thread(target=execute)
     thread.start()
@@ -340,7 +418,7 @@ def test_close_ends_a_command_that_would_be_repeated(daemon: Daemon, tmp_path: P
 
 async def test_cancelling_a_task_ends_a_command_that_would_be_repeated(daemon: Daemon, tmp_path: Path) -> None:
     pid = pid_in(tmp_path / "pid")
-    async with AsyncPicoDClient("127.0.0.1", daemon.port, daemon.access_token, repeat_commands=True) as client:
+    async with AsyncPicoDClient("127.0.0.1", daemon.port, daemon.access_token) as client:
         task = asyncio.create_task(client.execute(f"echo $$ > {tmp_path}/pid; sleep 60", timeout=0))
         await asyncio.to_thread(wait_until, lambda: pid() > 0)
         task.cancel()

@@ -80,10 +80,10 @@ def cut_when_started(client: PicoDClient, cut: threading.Thread, command: str) -
     cut.join()
 
 
-def test_a_command_is_never_run_twice(daemon: Daemon, connect: Connect, tmp_path: Path) -> None:
+def test_a_command_that_is_not_to_be_repeated_is_not(daemon: Daemon, connect: Connect, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     with proxy_to(daemon.port) as proxy:
-        client = connect("127.0.0.1", proxy.port, daemon.access_token)
+        client = connect("127.0.0.1", proxy.port, daemon.access_token, repeat_commands=False)
 
         def cut() -> None:
             wait_until(runs.exists)
@@ -94,45 +94,6 @@ def test_a_command_is_never_run_twice(daemon: Daemon, connect: Connect, tmp_path
         assert client.stat("/").path == "/"
         assert proxy.connections == 2
         assert runs.read_text() == "run\n"
-
-
-def test_a_write_is_never_repeated(daemon: Daemon, connect: Connect, tmp_path: Path) -> None:
-    source, remote = tmp_path / "source", tmp_path / "remote"
-    with source.open("wb") as file:
-        file.truncate(2 << 30)
-    with proxy_to(daemon.port) as proxy:
-        client = connect("127.0.0.1", proxy.port, daemon.access_token)
-
-        def cut() -> None:
-            wait_until(lambda: proxy.forwarded_bytes > MANY_BYTES)
-            proxy.cut()
-
-        thread = threading.Thread(target=cut)
-        thread.start()
-        with pytest.raises(UnavailableError):
-            client.upload_file(source, str(remote), checksum=False)
-        thread.join()
-        wait_until(lambda: list(tmp_path.iterdir()) == [source])
-        assert proxy.connections == 1
-
-
-def test_a_download_starts_over_when_the_connection_breaks(daemon: Daemon, connect: Connect, tmp_path: Path) -> None:
-    remote, copy = tmp_path / "remote", tmp_path / "copy"
-    content = bytes(range(256)) * 4096 * 64
-    remote.write_bytes(content)
-    with proxy_to(daemon.port) as proxy:
-        client = connect("127.0.0.1", proxy.port, daemon.access_token, retry=PATIENT)
-
-        def cut() -> None:
-            wait_until(lambda: any(path.stat().st_size for path in tmp_path.glob(".picod-*.part")))
-            proxy.cut()
-
-        thread = threading.Thread(target=cut)
-        thread.start()
-        client.download_file(str(remote), copy)
-        thread.join()
-    assert copy.read_bytes() == content
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "remote"]
 
 
 def test_a_daemon_that_dies_during_a_download_leaves_the_old_file(connect: Connect, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 import { EventHistory } from "../../process/event-history.js";
 import type { RegistryEvent } from "../../process/process-registry.js";
 import type { Sandbox } from "../../sandbox.js";
+import type { HttpExchange, HttpRoute } from "../http-route.js";
 import { type ProcessObject, toProcessObject } from "./process-object.js";
-import type { HttpExchange, HttpRoute } from "./route.js";
 
 const MAX_EVENTS = 1_000;
 const KEEPALIVE_MS = 15_000;
@@ -28,7 +28,7 @@ export function createEventRoutes(sandbox: Sandbox): HttpRoute[] {
 async function stream(history: EventHistory<ProcessObject>, exchange: HttpExchange): Promise<void> {
   const { request, query, response, abortSignal, begin, write } = exchange;
   const asked = request.headers["last-event-id"]?.toString() ?? query.get("last_event_id") ?? "";
-  let lastId = /^\d{1,16}$/.test(asked) ? Math.min(Number(asked), history.lastId) : history.lastId;
+  let lastId = /^\d{1,16}$/.test(asked) ? Number(asked) : history.lastId;
   if (!begin({ "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" })) return;
   void write(": connected\n\n");
 

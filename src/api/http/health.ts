@@ -12,8 +12,9 @@ export function readinessCheck(readiness: Readiness): [status: number, body: obj
 }
 
 /** GET /health, in the words of AgentCube's clients; E2B's accept any 2xx. */
-export function health(startedAt: number): [status: number, body: object] {
-  return [200, { status: "ok", service: "PicoD", version, uptime: goDuration(performance.now() - startedAt) }];
+export function health(startedAt: number, instanceId: string): [status: number, body: object] {
+  const uptime = goDuration(performance.now() - startedAt);
+  return [200, { status: "ok", service: "PicoD", version, uptime, instance: instanceId }];
 }
 
 /** "1h2m3.4s", as Go prints a duration. */

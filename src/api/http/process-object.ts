@@ -1,7 +1,7 @@
-import { PicodError } from "../../errors/picod-error.js";
 import { signalNumber } from "../../os/spawn.js";
 import type { ProcessRecord } from "../../process/process-record.js";
 import type { StartOptions } from "../../process/start.js";
+import { asObject, asStrings, invalid, optional } from "../fields.js";
 import { toTerminalSize } from "./terminal-size.js";
 
 /** Empty: the daemon makes one. */
@@ -15,6 +15,7 @@ export interface ProcessObject {
   readonly label: string;
   readonly command: string;
   readonly args: readonly string[];
+  /** Absolute. */
   readonly cwd: string;
   readonly pid: number;
   readonly pty: { readonly rows: number; readonly cols: number } | null;
@@ -28,7 +29,7 @@ export interface ProcessObject {
 }
 
 export function toProcessObject(record: ProcessRecord): ProcessObject {
-  const { id, tag, label, from, size, end, startedAtMs, endedAtMs, sessionId } = record;
+  const { id, tag, label, from, runsAs, size, end, startedAtMs, endedAtMs, sessionId } = record;
   const [program = "", ...args] = from.argv;
   return {
     id,
@@ -36,7 +37,7 @@ export function toProcessObject(record: ProcessRecord): ProcessObject {
     label,
     command: from.command === "" ? program : from.command,
     args,
-    cwd: from.cwd,
+    cwd: runsAs.cwd,
     pid: record.process?.leaderPid ?? 0,
     pty: size === undefined ? null : { rows: size.rows, cols: size.cols },
     status: end === undefined ? "running" : "exited",
@@ -83,25 +84,10 @@ export function toStartOptions(body: unknown, traceparent: string | undefined): 
 function assertValidNames(id: string, names: Readonly<Record<keyof typeof MAX_BYTES, string>>): void {
   if (!VALID_ID.test(id)) throw invalid("id", "expected 1 to 128 of the characters A-Z a-z 0-9 . _ : -");
   for (const [name, limit] of Object.entries(MAX_BYTES)) {
-    if (Buffer.byteLength(names[name as keyof typeof MAX_BYTES]) > limit) throw invalid(name, `longer than ${limit} bytes`);
+    const text = names[name as keyof typeof MAX_BYTES];
+    if (Buffer.byteLength(text) > limit) throw invalid(name, `longer than ${limit} bytes`);
+    if (/\p{Cc}/u.test(text)) throw invalid(name, "it holds a control character");
   }
-}
-
-/** @throws INVALID_ARGUMENT. */
-export function asObject(value: unknown, name: string): Record<string, unknown> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw invalid(name, "expected an object");
-}
-
-/** @throws INVALID_ARGUMENT when it is there and of another type. */
-export function optional(fields: Record<string, unknown>, name: string, type: "string"): string | undefined;
-export function optional(fields: Record<string, unknown>, name: string, type: "number"): number | undefined;
-export function optional(fields: Record<string, unknown>, name: string, type: "boolean"): boolean | undefined;
-export function optional(fields: Record<string, unknown>, name: string, type: string): unknown {
-  const value = fields[name];
-  if (value === undefined || value === null) return undefined;
-  if (typeof value !== type) throw invalid(name, `expected a ${type}`);
-  return value;
 }
 
 /** `"TERM"`, `"SIGTERM"` or `15`. @throws INVALID_ARGUMENT. */
@@ -111,19 +97,10 @@ export function toSignal(value: unknown): number {
   return number;
 }
 
-function asStrings(value: unknown, name: string): string[] {
-  if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
-  throw invalid(name, "expected an array of strings");
-}
-
 function asEnvironment(value: unknown): Record<string, string> {
   const fields = value === undefined || value === null ? {} : asObject(value, "env");
   asStrings(Object.values(fields), "env");
   const bad = Object.entries(fields).find(([name, text]) => /^$|[=\0]/.test(name) || String(text).includes("\0"));
   if (bad !== undefined) throw invalid("env", `${JSON.stringify(bad[0])} is no name, or has a NUL byte`);
   return fields as Record<string, string>;
-}
-
-export function invalid(field: string, why: string): PicodError {
-  return new PicodError("INVALID_ARGUMENT", `invalid ${field}: ${why}`, { field });
 }

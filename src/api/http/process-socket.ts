@@ -3,7 +3,8 @@ import { PicodError } from "../../errors/picod-error.js";
 import { type FollowEvent, follow } from "../../process/follow.js";
 import type { ProcessEnd, StreamName } from "../../process/managed-process.js";
 import type { ProcessRecord } from "../../process/process-record.js";
-import { asObject, invalid, toSignal } from "./process-object.js";
+import { asObject, invalid } from "../fields.js";
+import { toSignal } from "./process-object.js";
 import { toTerminalSize } from "./terminal-size.js";
 
 /** The protocol of `kubectl exec`: one byte in front of each message says which channel it belongs to. */

@@ -6,17 +6,18 @@ import { start } from "../../process/start.js";
 import { stop } from "../../process/stop.js";
 import { streamInput } from "../../process/stream-input.js";
 import type { Sandbox } from "../../sandbox.js";
-import { readJson } from "./json-body.js";
-import { asObject, invalid, optional, toProcessObject, toSignal, toStartOptions } from "./process-object.js";
+import { asObject, invalid, optional } from "../fields.js";
+import type { HttpExchange, HttpRoute } from "../http-route.js";
+import { readJson } from "../json-body.js";
+import { toProcessObject, toSignal, toStartOptions } from "./process-object.js";
 import { connectSocket, KUBERNETES_PROTOCOL } from "./process-socket.js";
-import type { HttpExchange, HttpRoute } from "./route.js";
 import { toTerminalSize } from "./terminal-size.js";
 
 const KEEPALIVE_MS = 30_000;
 
 /** Long-lived processes for browsers and everybody without gRPC. The WebSocket is in process-socket.ts. */
 export function createProcessRoutes(sandbox: Sandbox): HttpRoute[] {
-  const { processes, registry, users, defaults, maxInputBytes } = sandbox;
+  const { registry, defaults, maxInputBytes } = sandbox;
 
   function select({ parameters, call }: HttpExchange): ProcessRecord {
     const record = registry.find({ id: parameters.id ?? "" });
@@ -27,7 +28,7 @@ export function createProcessRoutes(sandbox: Sandbox): HttpRoute[] {
   async function create(exchange: HttpExchange): Promise<void> {
     const { headers } = exchange.request;
     const options = toStartOptions(await readJson(exchange), headers.traceparent?.toString());
-    const record = start(processes, registry, users, defaults, options);
+    const record = start(sandbox, options);
     exchange.call.processId = record.id;
     exchange.sendJson(201, toProcessObject(record), { location: `/v1/processes/${record.id}` });
   }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { HttpRoute } from "./route.js";
+import type { HttpRoute } from "../http-route.js";
 
 const HEADERS = {
   // xterm.js makes style elements.

@@ -1,5 +1,5 @@
 import type { TerminalSize } from "../../os/terminal.js";
-import { asObject, invalid } from "./process-object.js";
+import { asObject, invalid } from "../fields.js";
 
 /** `{rows, cols}`. @throws INVALID_ARGUMENT. */
 export function toTerminalSize(value: unknown, name: string): TerminalSize {

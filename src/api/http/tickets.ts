@@ -1,5 +1,5 @@
 import type { Tickets } from "../../auth/tickets.js";
-import type { HttpRoute } from "./route.js";
+import type { HttpRoute } from "../http-route.js";
 
 /** POST /v1/tickets: what a browser puts into the address of its next WebSocket. */
 export function createTicketRoutes(tickets: Tickets): HttpRoute[] {

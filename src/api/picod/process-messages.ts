@@ -69,7 +69,7 @@ export function toUsage({ usage }: ProcessEnd) {
 }
 
 export function toProcess(record: ProcessRecord, liveProcesses = 0): MessageInitShape<typeof ProcessSchema> {
-  const { id, tag, label, from, size, end, endedAtMs, inputBytes } = record;
+  const { id, tag, label, from, runsAs, size, end, endedAtMs, inputBytes } = record;
   const offsets = (offset: (log: OutputLog) => number) => {
     return Object.fromEntries([...record.logs].map(([stream, log]) => [stream, BigInt(offset(log))]));
   };
@@ -81,8 +81,8 @@ export function toProcess(record: ProcessRecord, liveProcesses = 0): MessageInit
     pid: record.process?.leaderPid ?? 0,
     command: from.command,
     argv: [...from.argv],
-    cwd: from.cwd,
-    user: from.user,
+    cwd: runsAs.cwd,
+    user: runsAs.userName,
     ...(size === undefined ? {} : { pty: size }),
     startedAt: toTimestamp(record.startedAtMs),
     ...(endedAtMs === undefined ? {} : { endedAt: toTimestamp(endedAtMs) }),

@@ -2,19 +2,18 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { callKey } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import {
-  type AttachRequest,
   type ExecuteRequest,
   Process_State,
   type ProcessSelector,
   type ProcessService,
-  type StartRequest,
   type StreamInputRequest,
 } from "../../gen/picod/v1/process_pb.js";
 import { signalNumber } from "../../os/spawn.js";
 import { execute } from "../../process/execute.js";
-import { follow } from "../../process/follow.js";
+import { type FollowOptions, follow } from "../../process/follow.js";
 import type { ProcessRecord } from "../../process/process-record.js";
-import { findMembers, ProcessSnapshot } from "../../process/process-tree.js";
+import { ProcessSnapshot } from "../../process/process-snapshot.js";
+import { findMembers } from "../../process/process-tree.js";
 import { start } from "../../process/start.js";
 import { stop } from "../../process/stop.js";
 import { streamInput } from "../../process/stream-input.js";
@@ -22,8 +21,9 @@ import { watch } from "../../process/watch.js";
 import type { Readiness } from "../../readiness.js";
 import type { Sandbox } from "../../sandbox.js";
 import { toExecuteOptions, toExecuteResponse } from "./execute-messages.js";
+import { toFollowOptions, toKeepaliveMs, toReceived } from "./follow-messages.js";
 import { STATE_MESSAGES, toEvent, toProcess, toSelector, toSize } from "./process-messages.js";
-import { assertValidNames, toFollowOptions, toGraceMs, toKeepaliveMs, toStartOptions } from "./start-messages.js";
+import { assertValidNames, assertValidWriteId, toGraceMs, toStartOptions } from "./start-messages.js";
 
 /** picod.v1.ProcessService: translates and delegates. */
 export function createProcessService(sandbox: Sandbox, readiness: Readiness): ServiceImpl<typeof ProcessService> {
@@ -36,9 +36,9 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
     return record;
   }
 
-  async function* followed(record: ProcessRecord, request: StartRequest | AttachRequest, context: HandlerContext) {
+  async function* followed(record: ProcessRecord, options: FollowOptions, context: HandlerContext) {
     using ending = readiness.whileReady(context.signal);
-    for await (const event of follow(record, toFollowOptions(request), ending.signal)) yield { event: toEvent(event, record) };
+    for await (const event of follow(record, options, ending.signal)) yield { event: toEvent(event, record) };
   }
 
   return {
@@ -55,13 +55,21 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
 
     async *start(request, context) {
       const options = toStartOptions(request, context.requestHeader.get("traceparent") ?? undefined);
-      const record = start(processes, registry, users, defaults, options);
+      const following = toFollowOptions(request);
+      const record = start(sandbox, options);
       context.values.get(callKey).processId = record.id;
-      yield* followed(record, request, context);
+      yield* followed(record, following, context);
     },
 
     async *attach(request, context) {
-      yield* followed(select(request.process, context), request, context);
+      yield* followed(select(request.process, context), toFollowOptions(request), context);
+    },
+
+    acknowledgeOutput(request, context) {
+      const record = select(request.process, context);
+      if (request.release) record.holds.end(request.followerId);
+      else record.holds.acknowledge(request.followerId, toReceived(record, request.received));
+      return {};
     },
 
     getProcess(request, context) {
@@ -95,7 +103,13 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
 
     sendInput(request, context) {
       const record = select(request.process, context);
-      return { inputBytes: BigInt(record.sendInput(request.data, request.offset, maxInputBytes)) };
+      const { data, offset, writeId } = request;
+      assertValidWriteId(writeId);
+      const inputBytes =
+        writeId === ""
+          ? record.sendInput(data, offset, maxInputBytes)
+          : record.sendInputOnce(writeId, data, offset, maxInputBytes);
+      return { inputBytes: BigInt(inputBytes) };
     },
 
     async streamInput(requests: AsyncIterable<StreamInputRequest>, context) {
@@ -140,7 +154,7 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
     async stopProcess(request, context) {
       const graceMs = toGraceMs(request.grace, defaults.killGraceMs);
       const selector = toSelector(request.process);
-      const execution = "id" in selector && !registry.has(selector.id) ? processes.find(selector.id) : undefined;
+      const execution = "id" in selector && !registry.has(selector.id) ? await processes.find(selector.id) : undefined;
       if (execution !== undefined) return stop(execution, graceMs);
       const record = select(request.process, context);
       const { forced, survivingProcesses } = await stop(record.process, graceMs);

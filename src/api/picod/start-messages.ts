@@ -1,13 +1,10 @@
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { PicodError } from "../../errors/picod-error.js";
-import type { AttachRequest, StartRequest } from "../../gen/picod/v1/process_pb.js";
-import type { FollowOptions } from "../../process/follow.js";
+import type { StartRequest } from "../../gen/picod/v1/process_pb.js";
 import type { StartOptions } from "../../process/start.js";
-import { assertValidEnv, assertValidId, toTimeoutMs } from "./execute-messages.js";
+import { assertValidId, toTimeoutMs } from "./execute-messages.js";
 import { toSize } from "./process-messages.js";
 
-const DEFAULT_KEEPALIVE_MS = 30_000;
-const MIN_KEEPALIVE_MS = 1_000;
 const MAX_TAG_BYTES = 128;
 const MAX_LABEL_BYTES = 1024;
 
@@ -19,7 +16,6 @@ export function toStartOptions(request: StartRequest, traceparent: string | unde
     throw new PicodError("INVALID_ARGUMENT", "invalid command: give command or argv, or a terminal for the user's shell");
   }
   assertValidId(id);
-  assertValidEnv(env);
   assertValidNames(tag, label, sessionId);
   const timeoutMs = toTimeoutMs(request.timeout) ?? 0;
   const size = pty === undefined ? undefined : toSize(pty);
@@ -28,35 +24,22 @@ export function toStartOptions(request: StartRequest, traceparent: string | unde
 
 /** @throws INVALID_ARGUMENT. */
 export function assertValidNames(tag = "", label = "", sessionId = ""): void {
-  if (Buffer.byteLength(sessionId) > MAX_TAG_BYTES)
-    throw new PicodError("INVALID_ARGUMENT", `invalid session_id: longer than ${MAX_TAG_BYTES} bytes`);
-  if (Buffer.byteLength(tag) > MAX_TAG_BYTES)
-    throw new PicodError("INVALID_ARGUMENT", `invalid tag: longer than ${MAX_TAG_BYTES} bytes`);
-  if (Buffer.byteLength(label) > MAX_LABEL_BYTES) {
-    throw new PicodError("INVALID_ARGUMENT", `invalid label: longer than ${MAX_LABEL_BYTES} bytes`);
+  assertValidName("session_id", sessionId, MAX_TAG_BYTES);
+  assertValidName("tag", tag, MAX_TAG_BYTES);
+  assertValidName("label", label, MAX_LABEL_BYTES);
+}
+
+function assertValidName(field: string, name: string, maxBytes: number): void {
+  if (Buffer.byteLength(name) > maxBytes) {
+    throw new PicodError("INVALID_ARGUMENT", `invalid ${field}: longer than ${maxBytes} bytes`);
   }
+  if (/\p{Cc}/u.test(name)) throw new PicodError("INVALID_ARGUMENT", `invalid ${field}: it holds a control character`);
 }
 
-export function toFollowOptions(request: AttachRequest | StartRequest): FollowOptions {
-  const { backpressure } = request;
-  const keepaliveMs = toKeepaliveMs(request.keepaliveInterval);
-  if (request.$typeName === "picod.v1.StartRequest") return { from: {}, backpressure, keepaliveMs };
-  const { from, fromEnd } = request;
-  if (fromEnd && from !== undefined) throw new PicodError("INVALID_ARGUMENT", "invalid start: give either from or from_end");
-  if (fromEnd) return { from: "end", backpressure, keepaliveMs };
-  const number = (offset: bigint | undefined) => (offset === undefined ? 0 : Number(offset));
-  return {
-    from: { stdout: number(from?.stdout), stderr: number(from?.stderr), pty: number(from?.pty) },
-    backpressure,
-    keepaliveMs,
-  };
-}
-
-/** Within what a client may ask for. */
-export function toKeepaliveMs(interval: Duration | undefined): number {
-  if (interval === undefined) return DEFAULT_KEEPALIVE_MS;
-  const asked = Number(interval.seconds) * 1000 + interval.nanos / 1e6;
-  return Math.min(DEFAULT_KEEPALIVE_MS, Math.max(MIN_KEEPALIVE_MS, asked));
+/** @throws INVALID_ARGUMENT. */
+export function assertValidWriteId(writeId: string): void {
+  if (Buffer.byteLength(writeId) <= MAX_TAG_BYTES) return;
+  throw new PicodError("INVALID_ARGUMENT", `invalid write_id: longer than ${MAX_TAG_BYTES} bytes`);
 }
 
 /** @throws INVALID_ARGUMENT for a negative one. */

@@ -20,7 +20,12 @@ export function encode<Desc extends DescMessage>(schema: Desc, init: MessageInit
 
 /** The whole body of an upload: metadata, then a message for each chunk. */
 export function uploadBody(path: string, ...chunks: readonly string[]): Buffer {
-  const metadata = encode(WriteFileRequestSchema, { request: { case: "metadata", value: { path } } });
+  return partBody({ path }, ...chunks);
+}
+
+/** The same with more metadata than the path. */
+export function partBody(value: { path: string; uploadId?: string; offset?: bigint }, ...chunks: readonly string[]): Buffer {
+  const metadata = encode(WriteFileRequestSchema, { request: { case: "metadata", value } });
   const messages = chunks.map((text) => encode(WriteFileRequestSchema, { request: { case: "chunk", value: Buffer.from(text) } }));
   return Buffer.concat([metadata, ...messages].map((message) => envelope(message)));
 }

@@ -6,21 +6,28 @@ import asyncio
 import contextlib
 import os
 import weakref
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
 import grpc
 
+from .acknowledgements import Acknowledgements
+from .aio_files import AsyncFileMethods
 from .aio_process import AsyncProcess, AsyncProcessWatch
 from .aio_streams import AsyncFollower, AsyncStream
 from .code import resolve_program
 from .commands import stdout_of
-from .connection import DEFAULT_PORT, ChannelArguments, TlsOptions, open_channel, resolve_connection
-from .download import Content, Download
-from .errors import CommandError, DeadlineExceededError, PicoDError, UnavailableError, rpc_errors
+from .connection import DEFAULT_PORT, ChannelArguments, Metadata, TlsOptions, open_channel, resolve_connection
+from .directory_transfer import DirectoryDownload, DirectoryUpload, download_directory, upload_directory
+from .download import Content
+from .errors import CancelledError, CommandError, DeadlineExceededError, PicoDError, UnavailableError, rpc_errors
+from .file_download import DOWNLOAD_PARTS, DownloadOptions, download_file
+from .file_upload import UPLOAD_PARTS, UploadOptions, upload_file
+from .in_thread import in_thread
+from .once import HEALTH_CHECK, Instance, Once
 from .processes import OutputOffsets, ProcessInfo, ProcessState, StopResult, process_info, stop_result
-from .progress import Progress
+from .progress import ProgressOption
 from .requests import (
     END_SECONDS,
     attach_request,
@@ -28,22 +35,25 @@ from .requests import (
     execute_deadline_seconds,
     execute_request,
     list_request,
+    new_follower_id,
     new_process_id,
     read_file_request,
     selector,
     signal_name,
     start_request,
-    stat_request,
 )
 from .results import EntryInfo, ExecuteResult, ResourceLimits, entry_info, execute_result
 from .retry import NEVER_RETRY, RetryPolicy, checked_keepalive, silence_seconds
-from .upload import Upload, upload_of_content, upload_of_file
+from .sync import SyncOptions, SyncResult, sync_directory
+from .transfer import Transfer
+from .upload import Upload, upload_of_content
 from .v1 import filesystem_pb2, filesystem_pb2_grpc, process_pb2, process_pb2_grpc
+from .v1.process_pb2 import AcknowledgeOutputRequest
 
 _T = TypeVar("_T")
 
 
-class AsyncPicoDClient:
+class AsyncPicoDClient(AsyncFileMethods):
     """`PicoDClient` with coroutines: same arguments, results and errors.
 
     It belongs to the event loop in which it is created. Cancelling the task that awaits a method cancels the call: a command
@@ -70,7 +80,7 @@ class AsyncPicoDClient:
         transfer_timeout: float | None = None,
         execute_slack: float = 10.0,
         retry: RetryPolicy | None = RetryPolicy(),  # noqa: B008 (immutable)
-        repeat_commands: bool = False,
+        repeat_commands: bool = True,
         keepalive_interval: float = 10.0,
         channel_arguments: ChannelArguments = (),
     ) -> None:
@@ -81,8 +91,10 @@ class AsyncPicoDClient:
         self._transfer_timeout = transfer_timeout
         self._execute_slack = execute_slack
         self._retry = retry or NEVER_RETRY
-        self._repeat_commands = repeat_commands
+        self._repeat_commands = repeat_commands and self._retry.attempts > 1
+        self._instance = Instance()
         self._ids_to_end: set[str] = set()
+        self._closing = False
         self._keepalive_interval = checked_keepalive(keepalive_interval)
         self._own_channels: weakref.WeakSet[grpc.aio.Channel] = weakref.WeakSet()
         self._channel = self._open_channel()
@@ -95,6 +107,7 @@ class AsyncPicoDClient:
 
     async def close(self) -> None:
         """Closes the connection; calls in flight are cancelled, their commands are killed. Processes of `start` run on."""
+        self._closing = True
         await asyncio.gather(*(self._end(process_id) for process_id in self._ids_to_end))
         self._upload_channel.close()
         await asyncio.gather(*(channel.close() for channel in (self._channel, *self._own_channels)))
@@ -136,16 +149,16 @@ class AsyncPicoDClient:
             limits=limits,
         )
 
-        async def attempt() -> ExecuteResult:
-            return execute_result(await self._unary(self._processes.Execute, request, deadline))
+        async def attempt(metadata: Metadata) -> ExecuteResult:
+            return execute_result(await self._unary(self._processes.Execute, request, deadline, metadata))
 
         if not request.id:
-            return await attempt()
+            return await attempt(())
         if id:
-            return await self._repeated(attempt)
+            return await self._once(attempt)
         # With an id the daemon lets the command run on when the call ends, so it must be told.
         async with self._ending(request.id):
-            return await self._repeated(attempt)
+            return await self._once(attempt)
 
     async def execute_command(
         self,
@@ -250,8 +263,8 @@ class AsyncPicoDClient:
             session_id=session_id,
             keepalive_interval=self._keepalive_interval,
         )
-        stream, info = await self._repeated(lambda: self._begin("Start", request))
-        return await self._process_of(stream, info, OutputOffsets(), backpressure=backpressure, stop_on_exit=True)
+        stream, info = await self._once(lambda metadata: self._begin("Start", request, metadata))
+        return await self._process_of(stream, info, OutputOffsets(), follower_id=request.follower_id, stop_on_exit=True)
 
     async def attach(
         self,
@@ -268,10 +281,11 @@ class AsyncPicoDClient:
         info = await self.get_process(id, tag=tag)
         offsets = info.written if from_end else from_offsets or OutputOffsets()
         stream = None
-        if backpressure:
-            request = attach_request(info.id, offsets, backpressure=True, keepalive_interval=self._keepalive_interval)
+        follower_id = new_follower_id() if backpressure else ""
+        if follower_id:
+            request = attach_request(info.id, offsets, follower_id=follower_id, keepalive_interval=self._keepalive_interval)
             stream, info = await self._repeated(lambda: self._begin("Attach", request))
-        return await self._process_of(stream, info, offsets, backpressure=backpressure, stop_on_exit=False)
+        return await self._process_of(stream, info, offsets, follower_id=follower_id, stop_on_exit=False)
 
     async def get_process(self, id: str = "", *, tag: str = "") -> ProcessInfo:  # noqa: A002 (the field's name)
         """As `PicoDClient.get_process`."""
@@ -333,12 +347,6 @@ class AsyncPicoDClient:
         """As `PicoDClient.delete_process`."""
         await self._process_call("DeleteProcess", process_pb2.DeleteProcessRequest(process=selector(id, tag), stop=stop))
 
-    async def stat(self, path: str, *, user: str = "", follow_symlinks: bool = False) -> EntryInfo:
-        """As `PicoDClient.stat`."""
-        request = stat_request(path, user=user, follow_symlinks=follow_symlinks)
-        response = await self._repeated(lambda: self._unary(self._files.Stat, request, self._request_timeout))
-        return entry_info(response.entry)
-
     async def read_file(
         self, path: str, *, offset: int | None = None, length: int | None = None, user: str = "", checksum: bool = True
     ) -> bytes:
@@ -363,45 +371,98 @@ class AsyncPicoDClient:
         local_path: str | os.PathLike[str],
         remote_path: str,
         mode: int | None = None,
-        progress: bool = False,
+        progress: ProgressOption = False,
         *,
         user: str = "",
         checksum: bool = True,
+        sync: bool = False,
+        must_not_exist: bool = False,
+        if_etag: str = "",
+        parts: int = UPLOAD_PARTS,
     ) -> EntryInfo:
         """As `PicoDClient.upload_file`."""
-        return await self._send(
-            await asyncio.to_thread(
-                upload_of_file,
-                local_path,
-                remote_path,
-                mode=mode,
-                user=user,
-                checksum=checksum,
-                progress=progress,
-            )
+        options = UploadOptions(
+            remote_path,
+            mode,
+            user=user,
+            checksum=checksum,
+            sync=sync,
+            must_not_exist=must_not_exist,
+            if_etag=if_etag,
+            parts=parts,
         )
+        return await self._transferred(lambda transfer: upload_file(transfer, local_path, options, progress))
 
     async def download_file(
         self,
         remote_path: str,
         local_path: str | os.PathLike[str],
-        progress: bool = False,
+        progress: ProgressOption = False,
         *,
         user: str = "",
         checksum: bool = True,
+        sync: bool = False,
+        parts: int = DOWNLOAD_PARTS,
     ) -> None:
         """As `PicoDClient.download_file`."""
-        request = read_file_request(remote_path, user=user, checksum=checksum)
-        with Progress(progress, os.path.basename(remote_path)) as bar:
+        options = DownloadOptions(remote_path, user=user, checksum=checksum, sync=sync, parts=parts)
+        await self._transferred(lambda transfer: download_file(transfer, local_path, options, progress))
 
-            async def attempt() -> None:
-                with Download(local_path, bar, checksum) as download:
-                    with self._reading(request) as responses:
-                        async for response in responses:
-                            await asyncio.to_thread(download.accept, response)
-                    download.finish()
+    async def upload_dir(
+        self,
+        local_path: str | os.PathLike[str],
+        remote_path: str,
+        progress: ProgressOption = False,
+        *,
+        atomic: bool = False,
+        exclude: Iterable[str] = (),
+        ignore_files: Iterable[str] = (),
+        preserve_owner: bool = False,
+        user: str = "",
+    ) -> DirectoryUpload:
+        """As `PicoDClient.upload_dir`."""
+        metadata = filesystem_pb2.WriteArchiveMetadata(path=remote_path, user=user, atomic=atomic, preserve_owner=preserve_owner)
+        return await self._transferred(
+            lambda transfer: upload_directory(
+                transfer, local_path, metadata, exclude=exclude, ignore_files=ignore_files, progress=progress
+            )
+        )
 
-            await self._repeated(attempt)
+    async def download_dir(
+        self,
+        remote_path: str,
+        local_path: str | os.PathLike[str],
+        progress: ProgressOption = False,
+        *,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        gitignore: bool = False,
+        skip_unreadable: bool = False,
+        user: str = "",
+    ) -> DirectoryDownload:
+        """As `PicoDClient.download_dir`."""
+        request = filesystem_pb2.ReadArchiveRequest(
+            path=remote_path, user=user, include=include, exclude=exclude, gitignore=gitignore, skip_unreadable=skip_unreadable
+        )
+        return await self._transferred(lambda transfer: download_directory(transfer, local_path, request, progress))
+
+    async def sync_dir(
+        self,
+        local_path: str | os.PathLike[str],
+        remote_path: str,
+        progress: ProgressOption = False,
+        *,
+        delete: bool = False,
+        checksum: bool = False,
+        exclude: Iterable[str] = (),
+        ignore_files: Iterable[str] = (".gitignore", ".picodignore"),
+        user: str = "",
+    ) -> SyncResult:
+        """As `PicoDClient.sync_dir`."""
+        options = SyncOptions(
+            remote_path, user=user, delete=delete, checksum=checksum, exclude=tuple(exclude), ignore_files=tuple(ignore_files)
+        )
+        return await self._transferred(lambda transfer: sync_directory(transfer, local_path, options, progress))
 
     @contextlib.asynccontextmanager
     async def _ending(self, process_id: str) -> AsyncIterator[None]:
@@ -412,6 +473,9 @@ class AsyncPicoDClient:
         except BaseException:
             await self._end(process_id)
             raise
+        else:
+            if self._closing:
+                raise CancelledError("the client was closed")
         finally:
             self._ids_to_end.discard(process_id)
 
@@ -421,9 +485,9 @@ class AsyncPicoDClient:
         with contextlib.suppress(PicoDError, grpc.aio.UsageError):
             await self._unary(self._processes.StopProcess, request, END_SECONDS)
 
-    async def _begin(self, method: str, request: object) -> tuple[AsyncStream[Any], ProcessInfo]:
+    async def _begin(self, method: str, request: object, metadata: Metadata = ()) -> tuple[AsyncStream[Any], ProcessInfo]:
         """Opens a stream and receives its first message, `started`."""
-        stream: AsyncStream[Any] = self._open_stream(method, request, None, False)
+        stream: AsyncStream[Any] = self._open_stream(method, request, None, False, metadata)
         try:
             return stream, process_info((await stream.receive(self._request_timeout)).event.started.process)
         except UnavailableError:
@@ -441,14 +505,14 @@ class AsyncPicoDClient:
         info: ProcessInfo,
         offsets: OutputOffsets,
         *,
-        backpressure: bool,
+        follower_id: str,
         stop_on_exit: bool,
     ) -> AsyncProcess:
         # Only what holds the process back stays open: iterating opens it again, and open streams are limited.
-        if stream is not None and not backpressure:
+        if stream is not None and not follower_id:
             await stream.close()
             stream = None
-        return AsyncProcess(self, info, offsets, backpressure=backpressure, stop_on_exit=stop_on_exit, stream=stream)
+        return AsyncProcess(self, info, offsets, follower_id=follower_id, stop_on_exit=stop_on_exit, stream=stream)
 
     def _follow(
         self,
@@ -471,22 +535,33 @@ class AsyncPicoDClient:
         request = process_pb2.WatchProcessesRequest(keepalive_interval=duration(self._keepalive_interval))
         return self._follow(lambda: request, method="WatchProcesses")
 
-    def _open_stream(self, method: str, request: object, timeout: float | None, own_connection: bool) -> AsyncStream[Any]:
+    def _open_stream(
+        self, method: str, request: object, timeout: float | None, own_connection: bool, metadata: Metadata = ()
+    ) -> AsyncStream[Any]:
         channel = self._open_channel() if own_connection else None
         if channel:
             self._own_channels.add(channel)
-        stub = process_pb2_grpc.ProcessServiceStub(channel) if channel else self._processes
+        if method == "WatchDirectory":
+            stub: Any = filesystem_pb2_grpc.FilesystemServiceStub(channel) if channel else self._files
+        else:
+            stub = process_pb2_grpc.ProcessServiceStub(channel) if channel else self._processes
         with rpc_errors():
-            call = getattr(stub, method)(request, timeout=timeout, metadata=self._metadata)
+            call = getattr(stub, method)(request, timeout=timeout, metadata=self._metadata + metadata)
         return AsyncStream(call, channel)
 
-    async def _process_call(self, method: str, request: object, extra_seconds: float = 0) -> Any:  # noqa: ANN401 (untyped stubs)
+    async def _process_call(self, method: str, request: object, extra_seconds: float = 0, metadata: Metadata = ()) -> Any:  # noqa: ANN401 (untyped stubs)
         timeout = None if self._request_timeout is None else self._request_timeout + extra_seconds
-        return await self._unary(getattr(self._processes, method), request, timeout)
+        return await self._unary(getattr(self._processes, method), request, timeout, metadata)
 
-    async def _unary(self, method: Any, request: object, timeout: float | None) -> Any:  # noqa: ANN401 (untyped stubs)
+    async def _unary(
+        self,
+        method: Any,  # noqa: ANN401 (untyped stubs)
+        request: object,
+        timeout: float | None,
+        metadata: Metadata = (),
+    ) -> Any:  # noqa: ANN401
         with rpc_errors():
-            return await method(request, timeout=timeout, metadata=self._metadata)
+            return await method(request, timeout=timeout, metadata=self._metadata + metadata)
 
     def _open_channel(self) -> grpc.aio.Channel:
         target, credentials, arguments = self._connection.target, self._connection.credentials, self._connection.arguments
@@ -511,6 +586,36 @@ class AsyncPicoDClient:
                 return entry_info(call.result().entry)
             finally:
                 call.cancel()
+
+    async def _transferred(self, run: Callable[[Transfer], _T]) -> _T:
+        transfer = Transfer(self._uploads, self._metadata, self._transfer_timeout, self._retry)
+        return await in_thread(lambda: run(transfer), transfer.cancel)
+
+    async def _once(self, attempt: Callable[[Metadata], Awaitable[_T]]) -> _T:
+        """Repeats what the daemon does once, however often it is asked to."""
+        once = Once(self._instance, self._retry)
+        while True:
+            try:
+                if once.must_ask:
+                    await self._ask_instance()
+                return await attempt(once.metadata())
+            except PicoDError as error:
+                delay_seconds = once.seconds_after(error)
+            await asyncio.sleep(delay_seconds)
+
+    async def _ask_instance(self) -> None:
+        with rpc_errors():
+            check: Any = self._channel.unary_unary(HEALTH_CHECK)
+            call = check(b"", timeout=self._request_timeout, metadata=self._metadata)
+            await call
+            self._instance.hear(await call.initial_metadata())
+
+    async def _acknowledge(self, acknowledgements: Acknowledgements, request: AcknowledgeOutputRequest | None) -> None:
+        """Sends a word, and behind it what had to wait for it."""
+        while request is not None:
+            with contextlib.suppress(PicoDError, grpc.aio.UsageError):  # The next one makes it good; the client is closed.
+                await self._process_call("AcknowledgeOutput", request)
+            request = acknowledgements.answered()
 
     async def _repeated(self, attempt: Callable[[], Awaitable[_T]]) -> _T:
         for delay_seconds in self._retry.delays_seconds():

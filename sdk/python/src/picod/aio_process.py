@@ -10,12 +10,15 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import grpc
+
+from .acknowledgements import Acknowledgements
 from .aio_streams import AsyncFollower, AsyncStream
-from .errors import CancelledError, DeadlineExceededError, NotFoundError, PicoDError, ResourceExhaustedError, UnavailableError
+from .errors import CancelledError, DeadlineExceededError, NotFoundError, PicoDError, ResourceExhaustedError
 from .output import OutputCursor, OutputDecoder, ProcessOutput, StreamName
-from .process_input import InputCursor, input_pieces, is_queue_full, queue_delays_seconds
+from .process_input import input_pieces, input_request, is_queue_full, queue_delays_seconds
 from .processes import OutputOffsets, ProcessEvent, ProcessInfo, ProcessResult, StopResult, process_result
-from .requests import attach_request, pty_size
+from .requests import END_SECONDS, attach_request, pty_size
 from .v1 import process_pb2
 from .watch_state import WatchState
 
@@ -35,20 +38,21 @@ class AsyncProcess:
         info: ProcessInfo,
         offsets: OutputOffsets,
         *,
-        backpressure: bool,
+        follower_id: str,
         stop_on_exit: bool,
         stream: AsyncStream[Any] | None = None,
     ) -> None:
         self._client = client
         self._info = info
-        self._backpressure = backpressure
+        self._follower_id = follower_id
         self._stop_on_exit = stop_on_exit
         self._result: ProcessResult | None = None
         self._output = OutputCursor(offsets)
         self._decoder = OutputDecoder()
         self._iterating = asyncio.Lock()
-        self._input = InputCursor(info.id, info.input_bytes)
+        self._acknowledgements = Acknowledgements(info.id, follower_id, offsets)
         self._writing = asyncio.Lock()
+        self._acknowledging: asyncio.Task[None] | None = None
         self._follower = client._follow(self._attach, stream=stream)
 
     @property
@@ -95,10 +99,15 @@ class AsyncProcess:
             raise RuntimeError(f"another task is iterating over {self!r}: make a reader of its own with attach")
         async with self._iterating:
             try:
+                # Who asks for more has taken what was there.
+                self._acknowledge(asked=False)
                 while self._output.result is None:
-                    output = self._output.accept((await self._follower.receive()).event)
+                    event = (await self._follower.receive()).event
+                    output = self._output.accept(event)
                     if output is not None:
                         return output
+                    if event.WhichOneof("event") == "keepalive":
+                        self._acknowledge(asked=True)
                 self._result = self._output.result
             except PicoDError:
                 await self._follower.close()
@@ -154,42 +163,31 @@ class AsyncProcess:
     async def write(self, data: str | bytes) -> None:
         """Writes to its standard input, or types on its terminal; waits while it does not read what was written before.
 
-        A write whose answer was lost is repeated as `retry` says, and arrives once. Other clients may write too; pieces of up to
-        256 KiB stay whole.
+        A write whose answer was lost is repeated as `retry` says, and arrives once, whoever else writes meanwhile. Pieces of up
+        to 256 KiB stay whole.
 
         Args:
             data: Text goes as UTF-8. A terminal takes control characters, such as chr(3) for Ctrl-C.
 
         Raises:
             FailedPreconditionError: It has ended, has no standard input (`stdin=True` or `pty`), or that is closed.
-            AbortedError: An answer was lost, and somebody else has written meanwhile: the input may have arrived.
-            UnavailableError: The connection could not be made again: the input may have arrived.
+            UnavailableError: The connection could not be made again: the input may have arrived. `DaemonRestartedError` when
+                the daemon was restarted: the process went with it.
         """
         async with self._writing:
             for piece in input_pieces(data):
                 await self._write(piece)
 
     async def _write(self, piece: bytes) -> None:
-        retry_delays, queue_delays = self._client._retry.delays_seconds(), queue_delays_seconds()
-        repeated = False
+        request, queue_delays = input_request(self.id, piece), queue_delays_seconds()
         while True:
             try:
-                if repeated and self._input.has_arrived(piece, (await self.info()).input_bytes):
-                    return
-                response = await self._client._process_call("SendInput", self._input.request(piece, repeated))
-            except UnavailableError:
-                delay_seconds = next(retry_delays, None)
-                if delay_seconds is None:
-                    raise
-                repeated = True
+                await self._client._once(lambda metadata: self._client._process_call("SendInput", request, metadata=metadata))
+                return
             except ResourceExhaustedError as error:
                 if not is_queue_full(error):
                     raise
-                delay_seconds = next(queue_delays)
-            else:
-                self._input.accepted(response.input_bytes)
-                return
-            await asyncio.sleep(delay_seconds)
+            await asyncio.sleep(next(queue_delays))
 
     async def close_input(self) -> None:
         """Ends its standard input after what was written; a terminal gets its end-of-file character. Repeated as `retry` says.
@@ -237,11 +235,15 @@ class AsyncProcess:
         await self._client.delete_process(self.id, stop=stop)
 
     async def close(self) -> None:
-        """Disconnects from its output, which ends the holding back by `backpressure`; iterating connects again.
+        """Disconnects from its output, and ends the holding back by `backpressure`; iterating connects again.
 
         An iteration that goes on meanwhile ends with `CancelledError`.
         """
         await self._follower.close()
+        request = self._acknowledgements.release()
+        if request is not None and self._result is None:
+            with contextlib.suppress(PicoDError, grpc.aio.UsageError):  # Then its time runs out; the client is closed.
+                await self._client._unary(self._client._processes.AcknowledgeOutput, request, END_SECONDS)
 
     async def __aenter__(self) -> AsyncProcess:
         return self
@@ -255,6 +257,12 @@ class AsyncProcess:
             with contextlib.suppress(NotFoundError if error is None else PicoDError):
                 await self.stop()
 
+    def _acknowledge(self, *, asked: bool) -> None:
+        request = self._acknowledgements.take(self._output.offsets, asked=asked)
+        if request is not None:
+            # Kept, because a loop does not keep its tasks.
+            self._acknowledging = asyncio.ensure_future(self._client._acknowledge(self._acknowledgements, request))
+
     @property
     def _selector(self) -> process_pb2.ProcessSelector:
         return process_pb2.ProcessSelector(id=self.id)
@@ -263,12 +271,12 @@ class AsyncProcess:
         return attach_request(
             self.id,
             self._output.offsets,
-            backpressure=self._backpressure,
+            follower_id=self._follower_id,
             keepalive_interval=self._client._keepalive_interval,
         )
 
     def _attach_at_end(self) -> process_pb2.AttachRequest:
-        return attach_request(self.id, None, backpressure=False, keepalive_interval=self._client._keepalive_interval)
+        return attach_request(self.id, None, follower_id="", keepalive_interval=self._client._keepalive_interval)
 
 
 class AsyncProcessWatch:

@@ -6,20 +6,26 @@ import contextlib
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
 import grpc
 
+from .acknowledgements import Acknowledgements
 from .code import resolve_program
 from .commands import stdout_of
-from .connection import DEFAULT_PORT, ChannelArguments, TlsOptions, open_channel, resolve_connection
-from .download import Content, Download
-from .errors import CommandError, DeadlineExceededError, PicoDError, UnavailableError, rpc_errors
+from .connection import DEFAULT_PORT, ChannelArguments, Metadata, TlsOptions, open_channel, resolve_connection
+from .directory_transfer import DirectoryDownload, DirectoryUpload, download_directory, upload_directory
+from .download import Content
+from .errors import CancelledError, CommandError, DeadlineExceededError, PicoDError, UnavailableError, rpc_errors
+from .file_download import DOWNLOAD_PARTS, DownloadOptions, download_file
+from .file_upload import UPLOAD_PARTS, UploadOptions, upload_file
+from .files import FileMethods
+from .once import HEALTH_CHECK, Instance, Once
 from .process import Process, ProcessWatch
 from .processes import OutputOffsets, ProcessInfo, ProcessState, StopResult, process_info, stop_result
-from .progress import Progress
+from .progress import ProgressOption
 from .requests import (
     END_SECONDS,
     attach_request,
@@ -27,23 +33,26 @@ from .requests import (
     execute_deadline_seconds,
     execute_request,
     list_request,
+    new_follower_id,
     new_process_id,
     read_file_request,
     selector,
     signal_name,
     start_request,
-    stat_request,
 )
 from .results import EntryInfo, ExecuteResult, ResourceLimits, entry_info, execute_result
 from .retry import NEVER_RETRY, RetryPolicy, checked_keepalive, silence_seconds
 from .streams import Follower, Stream, Watchdog
-from .upload import Upload, upload_of_content, upload_of_file
+from .sync import SyncOptions, SyncResult, sync_directory
+from .transfer import Transfer
+from .upload import Upload, upload_of_content
 from .v1 import filesystem_pb2, filesystem_pb2_grpc, process_pb2, process_pb2_grpc
+from .v1.process_pb2 import AcknowledgeOutputRequest
 
 _T = TypeVar("_T")
 
 
-class PicoDClient:
+class PicoDClient(FileMethods):
     """Runs commands and moves files in one sandbox, over one connection that is made on first use.
 
     It may be used by many threads at once. It does not survive a fork: create it in the process that uses it (with
@@ -63,10 +72,10 @@ class PicoDClient:
         execute_slack: Seconds by which the deadline of a call exceeds the timeout of its command, so that the daemon's own
             answer, with the output so far, comes first. More than the daemon's `--kill-grace`.
         retry: How often what can be repeated safely is repeated while the daemon is unavailable; None never does. The methods
-            say which they are; uploads never are, commands only with an `id`.
-        repeat_commands: Repeat commands too, as if each had an `id`: a command whose answer was lost with its connection is run
-            once and its answer is fetched. Only when the daemon cannot have been restarted meanwhile: a new one knows no ids and
-            would run it again. A command that is not waited for any longer is still killed, unless the daemon cannot be reached.
+            say which they are; `write_file` never is.
+        repeat_commands: Repeat commands too: each gets an id, and one whose answer was lost with its connection is run once and
+            its answer is fetched. A command that is not waited for any longer is still killed, unless the daemon cannot be
+            reached, or this program is killed: then its `timeout` ends it. Without, a command ends with its connection.
         keepalive_interval: Seconds after which the daemon sends a sign of life on a stream without output, 1 to 30. A
             connection on which nothing arrives for 2.5 times as long is taken for dead and made again.
         channel_arguments: Further gRPC channel arguments; they win over those of this package.
@@ -87,7 +96,7 @@ class PicoDClient:
         transfer_timeout: float | None = None,
         execute_slack: float = 10.0,
         retry: RetryPolicy | None = RetryPolicy(),  # noqa: B008 (immutable)
-        repeat_commands: bool = False,
+        repeat_commands: bool = True,
         keepalive_interval: float = 10.0,
         channel_arguments: ChannelArguments = (),
     ) -> None:
@@ -97,8 +106,10 @@ class PicoDClient:
         self._transfer_timeout = transfer_timeout
         self._execute_slack = execute_slack
         self._retry = retry or NEVER_RETRY
-        self._repeat_commands = repeat_commands
+        self._repeat_commands = repeat_commands and self._retry.attempts > 1
+        self._instance = Instance()
         self._ids_to_end: set[str] = set()
+        self._closing = False
         self._keepalive_interval = checked_keepalive(keepalive_interval)
         self._watchdog = Watchdog()
         self._own_channels: weakref.WeakSet[grpc.Channel] = weakref.WeakSet()
@@ -109,8 +120,9 @@ class PicoDClient:
     def close(self) -> None:
         """Closes the connection; calls in flight end with `CancelledError`, their commands are killed.
 
-        Processes made by `start` run on. With `repeat_commands` a command in flight may also end with the outcome CANCELLED.
+        Processes made by `start` run on.
         """
+        self._closing = True
         with contextlib.suppress(ValueError):  # It is closed.
             for call in [self._ending_call(process_id) for process_id in list(self._ids_to_end)]:
                 call.exception()
@@ -140,10 +152,9 @@ class PicoDClient:
     ) -> ExecuteResult:
         """Runs one command to its end. A command that fails is a result, not an exception.
 
-        Interrupting the call kills the command, and a call whose answer was lost is not repeated, because the command may have
-        run (but see `repeat_commands`). With an `id` it is repeated as `retry` says, the command runs once, and it runs on when
-        the call is interrupted, until `stop_process` or its `timeout` ends it. A daemon that was restarted in between knows no
-        ids and runs it again.
+        A call whose answer was lost is repeated as `retry` says, and the command runs once (but see `repeat_commands`).
+        Interrupting the call kills the command. With an `id` it runs on, until `stop_process` or its `timeout` ends it, and the
+        same call with the same `id` finds it.
 
         Args:
             command: Handed to the user's shell with -c. Exactly one of `command` and `argv` is required.
@@ -165,6 +176,7 @@ class PicoDClient:
             FailedPreconditionError: `cwd` is not a directory.
             PermissionDeniedError: The user may not enter `cwd`, or the daemon may not become that user.
             AlreadyExistsError: The `id` was used for a different command.
+            DaemonRestartedError: The daemon was restarted after the connection broke: the command may have run, in part.
             ResourceExhaustedError: Too many processes, or a request over the daemon's message limit.
             ValueError: The timeout is not finite.
         """
@@ -182,16 +194,16 @@ class PicoDClient:
             limits=limits,
         )
 
-        def attempt() -> ExecuteResult:
-            return execute_result(self._unary(self._processes.Execute, request, deadline))
+        def attempt(metadata: Metadata) -> ExecuteResult:
+            return execute_result(self._unary(self._processes.Execute, request, deadline, metadata))
 
         if not request.id:
-            return attempt()
+            return attempt(())
         if id:
-            return self._repeated(attempt)
+            return self._once(attempt)
         # With an id the daemon lets the command run on when the call ends, so it must be told.
         with self._ending(request.id):
-            return self._repeated(attempt)
+            return self._once(attempt)
 
     def execute_command(
         self,
@@ -314,8 +326,7 @@ class PicoDClient:
     ) -> Process:
         """Starts a process that outlives the call, this client and its program, and returns it as soon as it runs.
 
-        Repeated as `retry` says: a start whose answer was lost finds the process that it started. That holds as long as the
-        daemon lives; one that was restarted in between starts it again.
+        Repeated as `retry` says: a start whose answer was lost finds the process that it started.
 
         Args:
             command: Handed to the user's shell with -c. Exactly one of `command` and `argv` is required, except that with
@@ -333,7 +344,7 @@ class PicoDClient:
             tag: A name to find it by, unique among live processes; at most 128 bytes.
             label: Free text for people; at most 1024 bytes.
             backpressure: Let the process wait for this reader, instead of trimming output (beyond 1 MiB per stream) that it has
-                not read. A broken connection does not hold it back.
+                not taken; also while its connection is broken, for up to 30 s. `close` ends it.
             login: Run a login shell.
             session_id: Groups processes for those who list them; at most 128 bytes.
 
@@ -343,6 +354,7 @@ class PicoDClient:
             FailedPreconditionError: `cwd` is not a directory.
             PermissionDeniedError: The user may not enter `cwd`, or the daemon may not become that user.
             AlreadyExistsError: The `id` belongs to a process of another specification, or the `tag` to another live process.
+            DaemonRestartedError: The daemon was restarted after the connection broke: the process may have been started there.
             ResourceExhaustedError: Too many processes.
             ValueError: The timeout is not finite.
         """
@@ -364,8 +376,8 @@ class PicoDClient:
             session_id=session_id,
             keepalive_interval=self._keepalive_interval,
         )
-        stream, info = self._repeated(lambda: self._begin("Start", request))
-        return self._process_of(stream, info, OutputOffsets(), backpressure=backpressure, stop_on_exit=True)
+        stream, info = self._once(lambda metadata: self._begin("Start", request, metadata))
+        return self._process_of(stream, info, OutputOffsets(), follower_id=request.follower_id, stop_on_exit=True)
 
     def attach(
         self,
@@ -397,10 +409,11 @@ class PicoDClient:
         info = self.get_process(id, tag=tag)
         offsets = info.written if from_end else from_offsets or OutputOffsets()
         stream = None
-        if backpressure:
-            request = attach_request(info.id, offsets, backpressure=True, keepalive_interval=self._keepalive_interval)
+        follower_id = new_follower_id() if backpressure else ""
+        if follower_id:
+            request = attach_request(info.id, offsets, follower_id=follower_id, keepalive_interval=self._keepalive_interval)
             stream, info = self._repeated(lambda: self._begin("Attach", request))
-        return self._process_of(stream, info, offsets, backpressure=backpressure, stop_on_exit=False)
+        return self._process_of(stream, info, offsets, follower_id=follower_id, stop_on_exit=False)
 
     def get_process(self, id: str = "", *, tag: str = "") -> ProcessInfo:  # noqa: A002 (the field's name)
         """Describes one process, running or ended. Repeated as `retry` says.
@@ -525,21 +538,6 @@ class PicoDClient:
         """
         self._process_call("DeleteProcess", process_pb2.DeleteProcessRequest(process=selector(id, tag), stop=stop))
 
-    def stat(self, path: str, *, user: str = "", follow_symlinks: bool = False) -> EntryInfo:
-        """Describes one file, directory or other entry. Repeated as `retry` says.
-
-        Args:
-            path: Absolute, relative to the user's working directory, or starting with `~`.
-            user: Name or numeric id of the user to act as. Default: the daemon's.
-            follow_symlinks: Describe what a symbolic link points to instead of the link itself.
-
-        Raises:
-            NotFoundError: Nothing has that name, or the link to follow dangles.
-        """
-        request = stat_request(path, user=user, follow_symlinks=follow_symlinks)
-        response = self._repeated(lambda: self._unary(self._files.Stat, request, self._request_timeout))
-        return entry_info(response.entry)
-
     def read_file(
         self, path: str, *, offset: int | None = None, length: int | None = None, user: str = "", checksum: bool = True
     ) -> bytes:
@@ -596,20 +594,31 @@ class PicoDClient:
         local_path: str | os.PathLike[str],
         remote_path: str,
         mode: int | None = None,
-        progress: bool = False,
+        progress: ProgressOption = False,
         *,
         user: str = "",
         checksum: bool = True,
+        sync: bool = False,
+        must_not_exist: bool = False,
+        if_etag: str = "",
+        parts: int = UPLOAD_PARTS,
     ) -> EntryInfo:
-        """Stores a local file in the sandbox, as `write_file` does, with one chunk of it in memory. Never repeated.
+        """Stores a local file in the sandbox, as a whole or not at all, with one chunk of each part in memory.
+
+        Goes on, as `retry` says, where a broken connection has left it; a daemon that was restarted gets all of it again.
 
         Args:
             local_path: A regular file.
             remote_path: As for `write_file`.
             mode: As for `write_file`; the local file's mode is not carried over.
-            progress: Show a progress bar on stderr; needs tqdm.
+            progress: Show a progress bar on stderr, which needs tqdm; or a function that is called with the bytes transferred
+                so far and in all.
             user: As for `write_file`.
-            checksum: Announce the SHA-256, for which the local file is read twice. Otherwise only its size is verified.
+            checksum: Verify the SHA-256, for which the local file is read twice, at the same time. Otherwise only its size is.
+            sync: Let it survive a power loss of the sandbox.
+            must_not_exist: The name must be free.
+            if_etag: The file that is replaced must have exactly this `EntryInfo.etag`.
+            parts: Parts of a large file that are sent at a time.
 
         Returns:
             The file as it is now.
@@ -617,49 +626,177 @@ class PicoDClient:
         Raises:
             OSError: The local file cannot be read.
             ValueError: It is not a regular file.
-            ImportError: `progress` without tqdm.
-            PicoDError: As `write_file`; InvalidArgumentError or DataLossError when the local file changes meanwhile.
+            ImportError: `progress=True` without tqdm.
+            AlreadyExistsError: `must_not_exist`, and it does.
+            DaemonRestartedError: With `must_not_exist` or `if_etag`: the daemon was restarted when all had been sent. Whether it
+                stored the file before is unknown.
+            PicoDError: As `write_file`; FailedPreconditionError when `if_etag` is not met; InvalidArgumentError or DataLossError
+                when the local file changes meanwhile.
         """
-        return self._send(upload_of_file(local_path, remote_path, mode=mode, user=user, checksum=checksum, progress=progress))
+        options = UploadOptions(
+            remote_path,
+            mode,
+            user=user,
+            checksum=checksum,
+            sync=sync,
+            must_not_exist=must_not_exist,
+            if_etag=if_etag,
+            parts=parts,
+        )
+        return self._transferred(lambda transfer: upload_file(transfer, local_path, options, progress))
 
     def download_file(
         self,
         remote_path: str,
         local_path: str | os.PathLike[str],
-        progress: bool = False,
+        progress: ProgressOption = False,
         *,
         user: str = "",
         checksum: bool = True,
+        sync: bool = False,
+        parts: int = DOWNLOAD_PARTS,
     ) -> None:
-        """Puts a file of the sandbox in place of a local one, with one chunk of it in memory. Repeated as `retry` says.
+        """Puts a file of the sandbox in place of a local one, with one chunk of each part in memory.
 
-        The content goes to a temporary file beside `local_path`, which takes the name once everything is verified; after any
-        error the local file is what it was. An existing file keeps its permission bits; a new one gets those of the umask.
+        Goes on, as `retry` says, near where a broken connection has left it; a file that has changed meanwhile is fetched anew,
+        so that it is always of one version. The content goes to a temporary file beside `local_path`, which takes the name once
+        everything is verified; after any error the local file is what it was. An existing file keeps its permission bits; a new
+        one gets those of the umask.
 
         Args:
             remote_path: As for `read_file`.
             local_path: Destination; its directory must exist. Symbolic links are followed.
-            progress: Show a progress bar on stderr; needs tqdm.
+            progress: As for `upload_file`.
             user: As for `read_file`.
             checksum: Compare the SHA-256 of what was sent and what arrived.
+            sync: Let it survive a power loss of this machine.
+            parts: Parts of a large file that are fetched at a time.
 
         Raises:
             OSError: The local file cannot be written.
             ValueError: The local path exists and is not a regular file.
-            ImportError: `progress` without tqdm.
+            ImportError: `progress=True` without tqdm.
             PicoDError: As `read_file`.
         """
-        request = read_file_request(remote_path, user=user, checksum=checksum)
-        with Progress(progress, os.path.basename(remote_path)) as bar:
+        options = DownloadOptions(remote_path, user=user, checksum=checksum, sync=sync, parts=parts)
+        self._transferred(lambda transfer: download_file(transfer, local_path, options, progress))
 
-            def attempt() -> None:
-                with Download(local_path, bar, checksum) as download:
-                    with self._reading(request) as responses:
-                        for response in responses:
-                            download.accept(response)
-                    download.finish()
+    def upload_dir(
+        self,
+        local_path: str | os.PathLike[str],
+        remote_path: str,
+        progress: ProgressOption = False,
+        *,
+        atomic: bool = False,
+        exclude: Iterable[str] = (),
+        ignore_files: Iterable[str] = (),
+        preserve_owner: bool = False,
+        user: str = "",
+    ) -> DirectoryUpload:
+        """Stores a local directory with all that is in it, as one stream. Repeated as `retry` says, as a whole.
 
-            self._repeated(attempt)
+        Modes, times and links are kept. Files replace what has their name, each as a whole; what else is there stays.
+
+        Args:
+            local_path: A directory.
+            remote_path: As for `write_file`; made when it is missing.
+            progress: As for `upload_file`; the total is not known.
+            atomic: Replace the directory as a whole, or change nothing.
+            exclude: Patterns of what is left out, as lines of a .gitignore file.
+            ignore_files: Names of files with such lines, for example ".gitignore" (then `.git` is left out too).
+            preserve_owner: Keep owners and groups, as root. Default: all of it belongs to the user.
+            user: As for `stat`.
+
+        Raises:
+            OSError: Something local cannot be read.
+            ValueError: A file shrank meanwhile.
+            PicoDError: As `write_file`; FailedPreconditionError when a directory is in the place of a file.
+        """
+        metadata = filesystem_pb2.WriteArchiveMetadata(path=remote_path, user=user, atomic=atomic, preserve_owner=preserve_owner)
+        return self._transferred(
+            lambda transfer: upload_directory(
+                transfer, local_path, metadata, exclude=exclude, ignore_files=ignore_files, progress=progress
+            )
+        )
+
+    def download_dir(
+        self,
+        remote_path: str,
+        local_path: str | os.PathLike[str],
+        progress: ProgressOption = False,
+        *,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        gitignore: bool = False,
+        skip_unreadable: bool = False,
+        user: str = "",
+    ) -> DirectoryDownload:
+        """Fetches a directory of the sandbox with all that is in it, as one stream. Repeated as `retry` says, as a whole.
+
+        It arrives in a directory beside `local_path`, which takes its name when all is verified. When `local_path` exists, its
+        files are replaced then, each as a whole, and what else is in it stays. The sandbox is not trusted: nothing outside is
+        written, set-id bits and owners are not taken over, devices are left out. Symbolic links are made as they are, wherever
+        they point.
+
+        Args:
+            remote_path: As for `stat`; a directory.
+            local_path: Its parent must exist.
+            progress: As for `upload_dir`.
+            include: Globs, as for `find`.
+            exclude: Likewise.
+            gitignore: As for `find`.
+            skip_unreadable: Pass over what cannot be read. Default: that is an error.
+            user: As for `stat`.
+
+        Raises:
+            OSError: Something local cannot be written.
+            ValueError: The archive is malicious.
+            NotFoundError: Nothing has that name.
+            PermissionDeniedError: Something cannot be read, unless `skip_unreadable`.
+            AbortedError: A file shrank meanwhile.
+            DataLossError: Something else arrived than was sent.
+        """
+        request = filesystem_pb2.ReadArchiveRequest(
+            path=remote_path, user=user, include=include, exclude=exclude, gitignore=gitignore, skip_unreadable=skip_unreadable
+        )
+        return self._transferred(lambda transfer: download_directory(transfer, local_path, request, progress))
+
+    def sync_dir(
+        self,
+        local_path: str | os.PathLike[str],
+        remote_path: str,
+        progress: ProgressOption = False,
+        *,
+        delete: bool = False,
+        checksum: bool = False,
+        exclude: Iterable[str] = (),
+        ignore_files: Iterable[str] = (".gitignore", ".picodignore"),
+        user: str = "",
+    ) -> SyncResult:
+        """Makes a directory of the sandbox like a local one, and sends only what differs.
+
+        Files differ in size, time of modification (to the microsecond) or mode, symbolic links in where they point. When the
+        connection breaks it compares anew, as `retry` says; large files go on where they were.
+
+        Args:
+            local_path: A directory.
+            remote_path: As for `upload_dir`.
+            progress: As for `upload_file`.
+            delete: Remove what is not there locally, except for what is ignored.
+            checksum: Compare the SHA-256 instead of the time, for which remote files of the same size are read.
+            exclude: As for `upload_dir`.
+            ignore_files: As for `upload_dir`.
+            user: As for `stat`.
+
+        Returns:
+            How many were created, updated, deleted (a directory counts as one) and left as they were.
+
+        Raises: as `upload_dir`.
+        """
+        options = SyncOptions(
+            remote_path, user=user, delete=delete, checksum=checksum, exclude=tuple(exclude), ignore_files=tuple(ignore_files)
+        )
+        return self._transferred(lambda transfer: sync_directory(transfer, local_path, options, progress))
 
     @contextlib.contextmanager
     def _ending(self, process_id: str) -> Iterator[None]:
@@ -672,6 +809,9 @@ class PicoDClient:
                 # For a moment only: once the daemon knows, ending it goes on by itself.
                 self._ending_call(process_id).exception()
             raise
+        else:
+            if self._closing:
+                raise CancelledError("the client was closed")
         finally:
             self._ids_to_end.discard(process_id)
 
@@ -679,9 +819,9 @@ class PicoDClient:
         request = process_pb2.StopProcessRequest(process=selector(process_id, ""))
         return self._processes.StopProcess.future(request, timeout=END_SECONDS, metadata=self._metadata)
 
-    def _begin(self, method: str, request: object) -> tuple[Stream[Any], ProcessInfo]:
+    def _begin(self, method: str, request: object, metadata: Metadata = ()) -> tuple[Stream[Any], ProcessInfo]:
         """Opens a stream and receives its first message, `started`."""
-        stream: Stream[Any] = self._open_stream(method, request, None, False)
+        stream: Stream[Any] = self._open_stream(method, request, None, False, metadata)
         try:
             return stream, process_info(stream.receive(self._request_timeout).event.started.process)
         except UnavailableError:
@@ -699,14 +839,14 @@ class PicoDClient:
         info: ProcessInfo,
         offsets: OutputOffsets,
         *,
-        backpressure: bool,
+        follower_id: str,
         stop_on_exit: bool,
     ) -> Process:
         # Only what holds the process back stays open: iterating opens it again, and open streams are limited.
-        if stream is not None and not backpressure:
+        if stream is not None and not follower_id:
             stream.close()
             stream = None
-        return Process(self, info, offsets, backpressure=backpressure, stop_on_exit=stop_on_exit, stream=stream)
+        return Process(self, info, offsets, follower_id=follower_id, stop_on_exit=stop_on_exit, stream=stream)
 
     def _follow(
         self,
@@ -729,22 +869,33 @@ class PicoDClient:
         request = process_pb2.WatchProcessesRequest(keepalive_interval=duration(self._keepalive_interval))
         return self._follow(lambda: request, method="WatchProcesses")
 
-    def _open_stream(self, method: str, request: object, timeout: float | None, own_connection: bool) -> Stream[Any]:
+    def _open_stream(
+        self, method: str, request: object, timeout: float | None, own_connection: bool, metadata: Metadata = ()
+    ) -> Stream[Any]:
         channel = open_channel(self._connection) if own_connection else None
         if channel:
             self._own_channels.add(channel)
-        stub = process_pb2_grpc.ProcessServiceStub(channel) if channel else self._processes
+        if method == "WatchDirectory":
+            stub: Any = filesystem_pb2_grpc.FilesystemServiceStub(channel) if channel else self._files
+        else:
+            stub = process_pb2_grpc.ProcessServiceStub(channel) if channel else self._processes
         with rpc_errors():
-            call = getattr(stub, method)(request, timeout=timeout, metadata=self._metadata)
+            call = getattr(stub, method)(request, timeout=timeout, metadata=self._metadata + metadata)
         return Stream(call, self._watchdog, channel)
 
-    def _process_call(self, method: str, request: object, extra_seconds: float = 0) -> Any:  # noqa: ANN401 (untyped stubs)
+    def _process_call(self, method: str, request: object, extra_seconds: float = 0, metadata: Metadata = ()) -> Any:  # noqa: ANN401 (untyped stubs)
         timeout = None if self._request_timeout is None else self._request_timeout + extra_seconds
-        return self._unary(getattr(self._processes, method), request, timeout)
+        return self._unary(getattr(self._processes, method), request, timeout, metadata)
 
-    def _unary(self, method: Any, request: object, timeout: float | None) -> Any:  # noqa: ANN401 (untyped stubs)
+    def _unary(
+        self,
+        method: Any,  # noqa: ANN401 (untyped stubs)
+        request: object,
+        timeout: float | None,
+        metadata: Metadata = (),
+    ) -> Any:  # noqa: ANN401
         with rpc_errors():
-            return method(request, timeout=timeout, metadata=self._metadata)
+            return method(request, timeout=timeout, metadata=self._metadata + metadata)
 
     @contextlib.contextmanager
     def _reading(self, request: filesystem_pb2.ReadFileRequest) -> Iterator[Iterator[filesystem_pb2.ReadFileResponse]]:
@@ -763,6 +914,35 @@ class PicoDClient:
                 return entry_info(call.result().entry)
             finally:
                 call.cancel()
+
+    def _transferred(self, run: Callable[[Transfer], _T]) -> _T:
+        return run(Transfer(self._files, self._metadata, self._transfer_timeout, self._retry))
+
+    def _once(self, attempt: Callable[[Metadata], _T]) -> _T:
+        """Repeats what the daemon does once, however often it is asked to."""
+        once = Once(self._instance, self._retry)
+        while True:
+            try:
+                if once.must_ask:
+                    self._ask_instance()
+                return attempt(once.metadata())
+            except PicoDError as error:
+                delay_seconds = once.seconds_after(error)
+            time.sleep(delay_seconds)
+
+    def _ask_instance(self) -> None:
+        with rpc_errors():
+            check: Any = self._channel.unary_unary(HEALTH_CHECK)
+            _, call = check.with_call(b"", timeout=self._request_timeout, metadata=self._metadata)
+        self._instance.hear(call.initial_metadata())
+
+    def _acknowledge(self, acknowledgements: Acknowledgements, request: AcknowledgeOutputRequest | None) -> None:
+        """Sends a word without waiting, and behind it what had to wait for it."""
+        if request is None:
+            return
+        with contextlib.suppress(ValueError):  # The client is closed.
+            call = self._processes.AcknowledgeOutput.future(request, timeout=self._request_timeout, metadata=self._metadata)
+            call.add_done_callback(lambda _: self._acknowledge(acknowledgements, acknowledgements.answered()))
 
     def _repeated(self, attempt: Callable[[], _T]) -> _T:
         for delay_seconds in self._retry.delays_seconds():

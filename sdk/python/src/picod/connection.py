@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
@@ -17,6 +18,11 @@ TOKEN_VARIABLE = "PICOD_ACCESS_TOKEN"  # noqa: S105 (its name, not its value)
 _MIB = 1024 * 1024
 # The daemon keeps at most 64 MiB of each of two streams, and replacing what is not UTF-8 makes three bytes of one.
 _MAX_RECEIVE_BYTES = 2 * 3 * 64 * _MIB + _MIB
+
+INSTANCE_KEY = "x-picod-instance"
+"""Names the run of the daemon that answers; in a request, the one that is meant."""
+
+Metadata = tuple[tuple[str, str], ...]
 
 ChannelArguments = tuple[tuple[str, Union[str, int]], ...]
 
@@ -66,7 +72,7 @@ class Connection:
     target: str
     credentials: grpc.ChannelCredentials | None
     arguments: ChannelArguments
-    metadata: tuple[tuple[str, str], ...]
+    metadata: Metadata
 
 
 def resolve_connection(
@@ -104,7 +110,13 @@ def open_channel(connection: Connection) -> grpc.Channel:
     return grpc.insecure_channel(connection.target, connection.arguments)
 
 
-def _metadata(token: str) -> tuple[tuple[str, str], ...]:
+def instance_in(metadata: Iterable[tuple[str, str | bytes]] | None) -> str:
+    """Returns the run of the daemon that an answer names; empty when it names none."""
+    found = dict(metadata or ()).get(INSTANCE_KEY, "")
+    return found if isinstance(found, str) else ""
+
+
+def _metadata(token: str) -> Metadata:
     if not token:
         return ()
     if not token.isascii() or not token.isprintable() or token != token.strip():

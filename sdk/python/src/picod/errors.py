@@ -12,6 +12,7 @@ from typing import cast
 
 import grpc
 
+from .connection import instance_in
 from .error_details import decode_error_info
 from .results import ExecuteResult, OutcomeReason
 
@@ -32,6 +33,8 @@ class PicoDError(Exception):
     """
 
     code: grpc.StatusCode = grpc.StatusCode.UNKNOWN
+    instance: str = ""
+    """The run of the daemon that answered; empty when none did."""
 
     def __init__(
         self,
@@ -107,7 +110,7 @@ class FailedPreconditionError(PicoDError):
 
 
 class AbortedError(PicoDError):
-    """Something else changed the file, or wrote to the process, during the call."""
+    """Something else changed the file during the call."""
 
     code = grpc.StatusCode.ABORTED
 
@@ -136,6 +139,19 @@ class UnavailableError(PicoDError, ConnectionError):
     code = grpc.StatusCode.UNAVAILABLE
 
 
+class DaemonRestartedError(UnavailableError):
+    """The daemon was restarted while the call was repeated; whether it ran what was asked for, nobody knows any longer.
+
+    `reason` is INSTANCE_CHANGED. Nothing was repeated.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the daemon was restarted after the connection broke: it is unknown whether what was asked for has run",
+            reason="INSTANCE_CHANGED",
+        )
+
+
 class DataLossError(PicoDError):
     """The content that arrived is not the content that was sent, or part of a process's output is no longer kept."""
 
@@ -151,12 +167,15 @@ def error_from_rpc(error: grpc.RpcError) -> PicoDError:
     trailers = cast("Iterable[tuple[str, str | bytes]]", error.trailing_metadata() or ())
     details = next((value for key, value in trailers if key == _STATUS_DETAILS_KEY), b"")
     info = decode_error_info(details) if isinstance(details, bytes) else None
-    return _CLASS_BY_CODE.get(code, PicoDError)(
+    converted = _CLASS_BY_CODE.get(code, PicoDError)(
         error.details() or "",
         code=code,
         reason=info.reason if info else "",
         metadata=info.metadata if info else None,
     )
+    # An answer without a message has everything in its trailers.
+    converted.instance = instance_in(trailers) or instance_in(cast(grpc.Call, error).initial_metadata())
+    return converted
 
 
 @contextmanager

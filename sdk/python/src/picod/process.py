@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from .errors import CancelledError, DeadlineExceededError, NotFoundError, PicoDError, ResourceExhaustedError, UnavailableError
+from .acknowledgements import Acknowledgements
+from .errors import CancelledError, DeadlineExceededError, NotFoundError, PicoDError, ResourceExhaustedError
 from .output import OutputCursor, OutputDecoder, ProcessOutput, StreamName
-from .process_input import InputCursor, input_pieces, is_queue_full, queue_delays_seconds
+from .process_input import input_pieces, input_request, is_queue_full, queue_delays_seconds
 from .processes import OutputOffsets, ProcessEvent, ProcessInfo, ProcessResult, StopResult, process_result
-from .requests import attach_request, pty_size
+from .requests import END_SECONDS, attach_request, pty_size
 from .streams import Follower, Stream
 from .v1 import process_pb2
 from .watch_state import WatchState
@@ -43,19 +44,19 @@ class Process:
         info: ProcessInfo,
         offsets: OutputOffsets,
         *,
-        backpressure: bool,
+        follower_id: str,
         stop_on_exit: bool,
         stream: Stream[Any] | None = None,
     ) -> None:
         self._client = client
         self._info = info
-        self._backpressure = backpressure
+        self._follower_id = follower_id
         self._stop_on_exit = stop_on_exit
         self._result: ProcessResult | None = None
         self._output = OutputCursor(offsets)
         self._decoder = OutputDecoder()
         self._iterating = threading.Lock()
-        self._input = InputCursor(info.id, info.input_bytes)
+        self._acknowledgements = Acknowledgements(info.id, follower_id, offsets)
         self._writing = threading.Lock()
         self._follower = client._follow(self._attach, stream=stream)
 
@@ -102,10 +103,15 @@ class Process:
         if not self._iterating.acquire(blocking=False):
             raise RuntimeError(f"another thread is iterating over {self!r}: make a reader of its own with attach")
         try:
+            # Who asks for more has taken what was there.
+            self._acknowledge(asked=False)
             while self._output.result is None:
-                output = self._output.accept(self._follower.receive().event)
+                event = self._follower.receive().event
+                output = self._output.accept(event)
                 if output is not None:
                     return output
+                if event.WhichOneof("event") == "keepalive":
+                    self._acknowledge(asked=True)
             self._result = self._output.result
         except PicoDError:
             self._follower.close()
@@ -163,42 +169,31 @@ class Process:
     def write(self, data: str | bytes) -> None:
         """Writes to its standard input, or types on its terminal; waits while it does not read what was written before.
 
-        A write whose answer was lost is repeated as `retry` says, and arrives once. Other clients may write too; pieces of up to
-        256 KiB stay whole.
+        A write whose answer was lost is repeated as `retry` says, and arrives once, whoever else writes meanwhile. Pieces of up
+        to 256 KiB stay whole.
 
         Args:
             data: Text goes as UTF-8. A terminal takes control characters, such as chr(3) for Ctrl-C.
 
         Raises:
             FailedPreconditionError: It has ended, has no standard input (`stdin=True` or `pty`), or that is closed.
-            AbortedError: An answer was lost, and somebody else has written meanwhile: the input may have arrived.
-            UnavailableError: The connection could not be made again: the input may have arrived.
+            UnavailableError: The connection could not be made again: the input may have arrived. `DaemonRestartedError` when
+                the daemon was restarted: the process went with it.
         """
         with self._writing:
             for piece in input_pieces(data):
                 self._write(piece)
 
     def _write(self, piece: bytes) -> None:
-        retry_delays, queue_delays = self._client._retry.delays_seconds(), queue_delays_seconds()
-        repeated = False
+        request, queue_delays = input_request(self.id, piece), queue_delays_seconds()
         while True:
             try:
-                if repeated and self._input.has_arrived(piece, self.info().input_bytes):
-                    return
-                response = self._client._process_call("SendInput", self._input.request(piece, repeated))
-            except UnavailableError:
-                delay_seconds = next(retry_delays, None)
-                if delay_seconds is None:
-                    raise
-                repeated = True
+                self._client._once(lambda metadata: self._client._process_call("SendInput", request, metadata=metadata))
+                return
             except ResourceExhaustedError as error:
                 if not is_queue_full(error):
                     raise
-                delay_seconds = next(queue_delays)
-            else:
-                self._input.accepted(response.input_bytes)
-                return
-            time.sleep(delay_seconds)
+            time.sleep(next(queue_delays))
 
     def close_input(self) -> None:
         """Ends its standard input after what was written; a terminal gets its end-of-file character. Repeated as `retry` says.
@@ -246,11 +241,15 @@ class Process:
         self._client.delete_process(self.id, stop=stop)
 
     def close(self) -> None:
-        """Disconnects from its output, which ends the holding back by `backpressure`; iterating connects again.
+        """Disconnects from its output, and ends the holding back by `backpressure`; iterating connects again.
 
         An iteration that goes on meanwhile ends with `CancelledError`.
         """
         self._follower.close()
+        request = self._acknowledgements.release()
+        if request is not None and self._result is None:
+            with contextlib.suppress(PicoDError, ValueError):  # Then its time runs out; the client is closed.
+                self._client._unary(self._client._processes.AcknowledgeOutput, request, END_SECONDS)
 
     def __enter__(self) -> Process:
         return self
@@ -262,6 +261,9 @@ class Process:
             with contextlib.suppress(NotFoundError if error is None else PicoDError):
                 self.stop()
 
+    def _acknowledge(self, *, asked: bool) -> None:
+        self._client._acknowledge(self._acknowledgements, self._acknowledgements.take(self._output.offsets, asked=asked))
+
     @property
     def _selector(self) -> process_pb2.ProcessSelector:
         return process_pb2.ProcessSelector(id=self.id)
@@ -270,12 +272,12 @@ class Process:
         return attach_request(
             self.id,
             self._output.offsets,
-            backpressure=self._backpressure,
+            follower_id=self._follower_id,
             keepalive_interval=self._client._keepalive_interval,
         )
 
     def _attach_at_end(self) -> process_pb2.AttachRequest:
-        return attach_request(self.id, None, backpressure=False, keepalive_interval=self._client._keepalive_interval)
+        return attach_request(self.id, None, follower_id="", keepalive_interval=self._client._keepalive_interval)
 
 
 class ProcessWatch:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 
-from .errors import AbortedError, ResourceExhaustedError
+from .errors import ResourceExhaustedError
 from .requests import to_bytes
 from .v1 import process_pb2
 
@@ -34,41 +35,8 @@ def is_queue_full(error: ResourceExhaustedError) -> bool:
     return error.reason == _QUEUE_FULL
 
 
-class InputCursor:
-    """The place of one writer in the input of a process.
-
-    Several writers may share one input, so a piece is sent without its offset and goes behind whatever has arrived. Only the
-    repetition of a piece says its offset: then the daemon leaves out what it has got already.
-    """
-
-    def __init__(self, process_id: str, input_bytes: int) -> None:
-        self._process_id = process_id
-        self._input_bytes = input_bytes
-
-    def request(self, piece: bytes, repeated: bool) -> process_pb2.SendInputRequest:
-        """Builds the request for the next piece."""
-        return process_pb2.SendInputRequest(
-            process=process_pb2.ProcessSelector(id=self._process_id),
-            data=piece,
-            offset=self._input_bytes if repeated else None,
-        )
-
-    def accepted(self, input_bytes: int) -> None:
-        """Takes the answer."""
-        self._input_bytes = input_bytes
-
-    def has_arrived(self, piece: bytes, input_bytes: int) -> bool:
-        """Tells, after a lost answer, from all that the process has got whether the piece is in it.
-
-        Raises:
-            AbortedError: Somebody else has written meanwhile, so that nobody can tell.
-        """
-        if input_bytes == self._input_bytes:
-            return False
-        if input_bytes == self._input_bytes + len(piece):
-            self._input_bytes = input_bytes
-            return True
-        self._input_bytes = input_bytes
-        raise AbortedError(
-            f"cannot repeat a write to process {self._process_id} whose answer was lost: others have written meanwhile"
-        )
+def input_request(process_id: str, piece: bytes) -> process_pb2.SendInputRequest:
+    """Builds the request for a piece, with a key of its own: however often it is sent, the piece arrives once."""
+    return process_pb2.SendInputRequest(
+        process=process_pb2.ProcessSelector(id=process_id), data=piece, write_id=secrets.token_hex(12)
+    )

@@ -84,6 +84,7 @@ def start_request(
         tag=tag,
         label=label,
         backpressure=backpressure,
+        follower_id=new_follower_id() if backpressure else "",
         keepalive_interval=duration(keepalive_interval),
         login=login,
         session_id=session_id,
@@ -95,14 +96,20 @@ def new_process_id() -> str:
     return f"proc_{secrets.token_hex(12)}"
 
 
+def new_follower_id() -> str:
+    """Makes a name for a reader that the process waits for."""
+    return secrets.token_hex(12)
+
+
 def attach_request(
-    process_id: str, offsets: OutputOffsets | None, *, backpressure: bool, keepalive_interval: float
+    process_id: str, offsets: OutputOffsets | None, *, follower_id: str, keepalive_interval: float
 ) -> process_pb2.AttachRequest:
-    """Begins at the offsets, or with what is written from now on."""
+    """Begins at the offsets, or with what is written from now on. The process waits for a reader that has an id."""
     request = process_pb2.AttachRequest(
         process=process_pb2.ProcessSelector(id=process_id),
         from_end=offsets is None,
-        backpressure=backpressure,
+        backpressure=bool(follower_id),
+        follower_id=follower_id,
         keepalive_interval=duration(keepalive_interval),
     )
     if offsets is not None:
@@ -164,16 +171,16 @@ def execute_deadline_seconds(timeout: float, slack: float) -> float | None:
     return timeout + slack if finite(timeout) > 0 else None
 
 
-def stat_request(path: str, *, user: str, follow_symlinks: bool) -> filesystem_pb2.StatRequest:
+def stat_request(path: str, *, user: str, follow_symlinks: bool, xattrs: bool = False) -> filesystem_pb2.StatRequest:
     """Builds the request of Stat."""
-    return filesystem_pb2.StatRequest(path=path, user=user, follow_symlinks=follow_symlinks)
+    return filesystem_pb2.StatRequest(path=path, user=user, follow_symlinks=follow_symlinks, xattrs=xattrs)
 
 
 def read_file_request(
-    path: str, *, offset: int | None = None, length: int | None = None, user: str, checksum: bool
+    path: str, *, offset: int | None = None, length: int | None = None, user: str, checksum: bool, if_etag: str = ""
 ) -> filesystem_pb2.ReadFileRequest:
     """Leaves out the range when none was given."""
-    return filesystem_pb2.ReadFileRequest(path=path, offset=offset, length=length, user=user, checksum=checksum)
+    return filesystem_pb2.ReadFileRequest(path=path, offset=offset, length=length, user=user, checksum=checksum, if_etag=if_etag)
 
 
 def to_bytes(content: str | bytes) -> bytes:

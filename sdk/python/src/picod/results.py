@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
 from .v1 import filesystem_pb2, process_pb2
@@ -154,6 +155,16 @@ class EntryInfo:
     """For a symbolic link that was not followed; else None."""
     etag: str
     """Opaque version of content and attributes."""
+    uid: int = 0
+    gid: int = 0
+    raw_name: bytes | None = None
+    """The bytes of a name that is not UTF-8; else None."""
+    accessed_time: datetime | None = None
+    """In UTC, to the microsecond."""
+    hard_links: int = 0
+    """Names that the file has."""
+    xattrs: Mapping[str, bytes] = field(default_factory=dict, hash=False)
+    """The extended attributes that begin with "user."; only of `stat`, when they are asked for."""
 
 
 def execute_result(response: process_pb2.ExecuteResponse) -> ExecuteResult:
@@ -185,6 +196,12 @@ def entry_info(entry: filesystem_pb2.EntryInfo) -> EntryInfo:
         modified_time=entry.modified_time.ToDatetime(tzinfo=timezone.utc),
         symlink_target=entry.symlink_target if entry.HasField("symlink_target") else None,
         etag=entry.etag,
+        uid=entry.uid,
+        gid=entry.gid,
+        raw_name=entry.raw_name if entry.HasField("raw_name") else None,
+        accessed_time=entry.accessed_time.ToDatetime(tzinfo=timezone.utc) if entry.HasField("accessed_time") else None,
+        hard_links=entry.hard_links,
+        xattrs=dict(entry.xattrs),
     )
 
 

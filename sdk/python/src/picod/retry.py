@@ -1,4 +1,4 @@
-"""When a call is repeated, and when a connection is taken for dead. Commands without an id and uploads are never repeated."""
+"""When a call is repeated, and when a connection is taken for dead."""
 
 from __future__ import annotations
 

@@ -4,15 +4,15 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file picod/v1/filesystem.proto.
  */
 export const file_picod_v1_filesystem: GenFile = /*@__PURE__*/
-  fileDesc("ChlwaWNvZC92MS9maWxlc3lzdGVtLnByb3RvEghwaWNvZC52MSJCCgtTdGF0UmVxdWVzdBIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkSFwoPZm9sbG93X3N5bWxpbmtzGAMgASgIIjIKDFN0YXRSZXNwb25zZRIiCgVlbnRyeRgBIAEoCzITLnBpY29kLnYxLkVudHJ5SW5mbyJ/Cg9SZWFkRmlsZVJlcXVlc3QSDAoEcGF0aBgBIAEoCRITCgZvZmZzZXQYAiABKARIAIgBARITCgZsZW5ndGgYAyABKARIAYgBARIQCghjaGVja3N1bRgEIAEoCBIMCgR1c2VyGAUgASgJQgkKB19vZmZzZXRCCQoHX2xlbmd0aCKNAQoQUmVhZEZpbGVSZXNwb25zZRIuCghtZXRhZGF0YRgBIAEoCzIaLnBpY29kLnYxLlJlYWRGaWxlTWV0YWRhdGFIABIPCgVjaHVuaxgCIAEoDEgAEiwKB3N1bW1hcnkYAyABKAsyGS5waWNvZC52MS5SZWFkRmlsZVN1bW1hcnlIAEIKCghyZXNwb25zZSI2ChBSZWFkRmlsZU1ldGFkYXRhEiIKBWVudHJ5GAEgASgLMhMucGljb2QudjEuRW50cnlJbmZvIjAKD1JlYWRGaWxlU3VtbWFyeRINCgVieXRlcxgBIAEoBBIOCgZzaGEyNTYYAiABKAkiXwoQV3JpdGVGaWxlUmVxdWVzdBIvCghtZXRhZGF0YRgBIAEoCzIbLnBpY29kLnYxLldyaXRlRmlsZU1ldGFkYXRhSAASDwoFY2h1bmsYAiABKAxIAEIJCgdyZXF1ZXN0Iu8BChFXcml0ZUZpbGVNZXRhZGF0YRIMCgRwYXRoGAEgASgJEhEKBG1vZGUYAiABKA1IAIgBARIMCgR1c2VyGAMgASgJEhMKBm9mZnNldBgEIAEoBEgBiAEBEg4KBnNoYTI1NhgFIAEoCRIRCgRzaXplGAYgASgESAKIAQESKAoKZHVyYWJpbGl0eRgHIAEoDjIULnBpY29kLnYxLkR1cmFiaWxpdHkSLAoMcHJlY29uZGl0aW9uGAggASgLMhYucGljb2QudjEuUHJlY29uZGl0aW9uQgcKBV9tb2RlQgkKB19vZmZzZXRCBwoFX3NpemUiRQoMUHJlY29uZGl0aW9uEhgKDm11c3Rfbm90X2V4aXN0GAEgASgISAASDgoEZXRhZxgCIAEoCUgAQgsKCWNvbmRpdGlvbiJeChFXcml0ZUZpbGVSZXNwb25zZRIiCgVlbnRyeRgBIAEoCzITLnBpY29kLnYxLkVudHJ5SW5mbxIVCg1ieXRlc193cml0dGVuGAIgASgEEg4KBnNoYTI1NhgDIAEoCSKJAgoJRW50cnlJbmZvEgwKBG5hbWUYASABKAkSIAoEdHlwZRgCIAEoDjISLnBpY29kLnYxLkZpbGVUeXBlEgwKBHBhdGgYAyABKAkSDAoEc2l6ZRgEIAEoAxIMCgRtb2RlGAUgASgNEhMKC3Blcm1pc3Npb25zGAYgASgJEg0KBW93bmVyGAcgASgJEg0KBWdyb3VwGAggASgJEjEKDW1vZGlmaWVkX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhsKDnN5bWxpbmtfdGFyZ2V0GAogASgJSACIAQESDAoEZXRhZxgLIAEoCUIRCg9fc3ltbGlua190YXJnZXQqPQoKRHVyYWJpbGl0eRIaChZEVVJBQklMSVRZX1VOU1BFQ0lGSUVEEAASEwoPRFVSQUJJTElUWV9TWU5DEAEqzwEKCEZpbGVUeXBlEhkKFUZJTEVfVFlQRV9VTlNQRUNJRklFRBAAEhIKDkZJTEVfVFlQRV9GSUxFEAESFwoTRklMRV9UWVBFX0RJUkVDVE9SWRACEhUKEUZJTEVfVFlQRV9TWU1MSU5LEAMSEgoORklMRV9UWVBFX0ZJRk8QBBIUChBGSUxFX1RZUEVfU09DS0VUEAUSHgoaRklMRV9UWVBFX0NIQVJBQ1RFUl9ERVZJQ0UQBhIaChZGSUxFX1RZUEVfQkxPQ0tfREVWSUNFEAcy1wEKEUZpbGVzeXN0ZW1TZXJ2aWNlEjUKBFN0YXQSFS5waWNvZC52MS5TdGF0UmVxdWVzdBoWLnBpY29kLnYxLlN0YXRSZXNwb25zZRJDCghSZWFkRmlsZRIZLnBpY29kLnYxLlJlYWRGaWxlUmVxdWVzdBoaLnBpY29kLnYxLlJlYWRGaWxlUmVzcG9uc2UwARJGCglXcml0ZUZpbGUSGi5waWNvZC52MS5Xcml0ZUZpbGVSZXF1ZXN0GhsucGljb2QudjEuV3JpdGVGaWxlUmVzcG9uc2UoAWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChlwaWNvZC92MS9maWxlc3lzdGVtLnByb3RvEghwaWNvZC52MSJSCgtTdGF0UmVxdWVzdBIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkSFwoPZm9sbG93X3N5bWxpbmtzGAMgASgIEg4KBnhhdHRycxgEIAEoCCIyCgxTdGF0UmVzcG9uc2USIgoFZW50cnkYASABKAsyEy5waWNvZC52MS5FbnRyeUluZm8ikAEKD1JlYWRGaWxlUmVxdWVzdBIMCgRwYXRoGAEgASgJEhMKBm9mZnNldBgCIAEoBEgAiAEBEhMKBmxlbmd0aBgDIAEoBEgBiAEBEhAKCGNoZWNrc3VtGAQgASgIEgwKBHVzZXIYBSABKAkSDwoHaWZfZXRhZxgGIAEoCUIJCgdfb2Zmc2V0QgkKB19sZW5ndGgijQEKEFJlYWRGaWxlUmVzcG9uc2USLgoIbWV0YWRhdGEYASABKAsyGi5waWNvZC52MS5SZWFkRmlsZU1ldGFkYXRhSAASDwoFY2h1bmsYAiABKAxIABIsCgdzdW1tYXJ5GAMgASgLMhkucGljb2QudjEuUmVhZEZpbGVTdW1tYXJ5SABCCgoIcmVzcG9uc2UiNgoQUmVhZEZpbGVNZXRhZGF0YRIiCgVlbnRyeRgBIAEoCzITLnBpY29kLnYxLkVudHJ5SW5mbyIwCg9SZWFkRmlsZVN1bW1hcnkSDQoFYnl0ZXMYASABKAQSDgoGc2hhMjU2GAIgASgJIl8KEFdyaXRlRmlsZVJlcXVlc3QSLwoIbWV0YWRhdGEYASABKAsyGy5waWNvZC52MS5Xcml0ZUZpbGVNZXRhZGF0YUgAEg8KBWNodW5rGAIgASgMSABCCQoHcmVxdWVzdCKCAgoRV3JpdGVGaWxlTWV0YWRhdGESDAoEcGF0aBgBIAEoCRIRCgRtb2RlGAIgASgNSACIAQESDAoEdXNlchgDIAEoCRITCgZvZmZzZXQYBCABKARIAYgBARIOCgZzaGEyNTYYBSABKAkSEQoEc2l6ZRgGIAEoBEgCiAEBEigKCmR1cmFiaWxpdHkYByABKA4yFC5waWNvZC52MS5EdXJhYmlsaXR5EiwKDHByZWNvbmRpdGlvbhgIIAEoCzIWLnBpY29kLnYxLlByZWNvbmRpdGlvbhIRCgl1cGxvYWRfaWQYCSABKAlCBwoFX21vZGVCCQoHX29mZnNldEIHCgVfc2l6ZSJFCgxQcmVjb25kaXRpb24SGAoObXVzdF9ub3RfZXhpc3QYASABKAhIABIOCgRldGFnGAIgASgJSABCCwoJY29uZGl0aW9uIocBChFXcml0ZUZpbGVSZXNwb25zZRIiCgVlbnRyeRgBIAEoCzITLnBpY29kLnYxLkVudHJ5SW5mbxIVCg1ieXRlc193cml0dGVuGAIgASgEEg4KBnNoYTI1NhgDIAEoCRInCgZ1cGxvYWQYBCABKAsyFy5waWNvZC52MS5QZW5kaW5nVXBsb2FkIroBCg1QZW5kaW5nVXBsb2FkEhEKCXVwbG9hZF9pZBgBIAEoCRIMCgRwYXRoGAIgASgJEiUKCHJlY2VpdmVkGAMgAygLMhMucGljb2QudjEuQnl0ZVJhbmdlEjAKDGNyZWF0ZWRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIicKCUJ5dGVSYW5nZRINCgVzdGFydBgBIAEoBBILCgNlbmQYAiABKAQirAEKE0NvbW1pdFVwbG9hZFJlcXVlc3QSEQoJdXBsb2FkX2lkGAEgASgJEgwKBHNpemUYAiABKAQSDgoGc2hhMjU2GAMgASgJEigKCmR1cmFiaWxpdHkYBCABKA4yFC5waWNvZC52MS5EdXJhYmlsaXR5EiwKDHByZWNvbmRpdGlvbhgFIAEoCzIWLnBpY29kLnYxLlByZWNvbmRpdGlvbhIMCgR1c2VyGAYgASgJIkoKFENvbW1pdFVwbG9hZFJlc3BvbnNlEiIKBWVudHJ5GAEgASgLMhMucGljb2QudjEuRW50cnlJbmZvEg4KBnNoYTI1NhgCIAEoCSIzChBHZXRVcGxvYWRSZXF1ZXN0EhEKCXVwbG9hZF9pZBgBIAEoCRIMCgR1c2VyGAIgASgJIjwKEUdldFVwbG9hZFJlc3BvbnNlEicKBnVwbG9hZBgBIAEoCzIXLnBpY29kLnYxLlBlbmRpbmdVcGxvYWQiIgoSTGlzdFVwbG9hZHNSZXF1ZXN0EgwKBHVzZXIYASABKAkiPwoTTGlzdFVwbG9hZHNSZXNwb25zZRIoCgd1cGxvYWRzGAEgAygLMhcucGljb2QudjEuUGVuZGluZ1VwbG9hZCI1ChJBYm9ydFVwbG9hZFJlcXVlc3QSEQoJdXBsb2FkX2lkGAEgASgJEgwKBHVzZXIYAiABKAkiFQoTQWJvcnRVcGxvYWRSZXNwb25zZSKFAQoWQ3JlYXRlU2lnbmVkVXJsUmVxdWVzdBIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkSDgoGbWV0aG9kGAMgASgJEisKCGxpZmV0aW1lGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCnNpbmdsZV91c2UYBSABKAgiVwoXQ3JlYXRlU2lnbmVkVXJsUmVzcG9uc2USCwoDdXJsGAEgASgJEi8KC2V4cGlyZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJQChRMaXN0RGlyZWN0b3J5UmVxdWVzdBIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkSEgoFZGVwdGgYAyABKA1IAIgBAUIICgZfZGVwdGgibAoVTGlzdERpcmVjdG9yeVJlc3BvbnNlEiQKB2VudHJpZXMYASADKAsyEy5waWNvZC52MS5FbnRyeUluZm8SLQoKdW5yZWFkYWJsZRgCIAMoCzIZLnBpY29kLnYxLlVucmVhZGFibGVFbnRyeSJACg9VbnJlYWRhYmxlRW50cnkSDAoEcGF0aBgBIAEoCRIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCSJmChRNYWtlRGlyZWN0b3J5UmVxdWVzdBIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkSEQoEbW9kZRgDIAEoDUgAiAEBEhYKDm11c3Rfbm90X2V4aXN0GAQgASgIQgcKBV9tb2RlIkwKFU1ha2VEaXJlY3RvcnlSZXNwb25zZRIiCgVlbnRyeRgBIAEoCzITLnBpY29kLnYxLkVudHJ5SW5mbxIPCgdjcmVhdGVkGAIgASgIImIKC01vdmVSZXF1ZXN0Eg4KBnNvdXJjZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCRIMCgR1c2VyGAMgASgJEiAKBG1vZGUYBCABKA4yEi5waWNvZC52MS5Nb3ZlTW9kZSIyCgxNb3ZlUmVzcG9uc2USIgoFZW50cnkYASABKAsyEy5waWNvZC52MS5FbnRyeUluZm8iWAoLQ29weVJlcXVlc3QSDgoGc291cmNlGAEgASgJEhMKC2Rlc3RpbmF0aW9uGAIgASgJEgwKBHVzZXIYAyABKAkSFgoObXVzdF9ub3RfZXhpc3QYBCABKAgiUgoMQ29weVJlc3BvbnNlEiIKBWVudHJ5GAEgASgLMhMucGljb2QudjEuRW50cnlJbmZvEg8KB2VudHJpZXMYAiABKAQSDQoFYnl0ZXMYAyABKAQiUgoNUmVtb3ZlUmVxdWVzdBIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkSEQoJcmVjdXJzaXZlGAMgASgIEhIKCm1pc3Npbmdfb2sYBCABKAgiIQoOUmVtb3ZlUmVzcG9uc2USDwoHcmVtb3ZlZBgBIAEoBCL6AgoUU2V0QXR0cmlidXRlc1JlcXVlc3QSDAoEcGF0aBgBIAEoCRIMCgR1c2VyGAIgASgJEhoKEm5vX2ZvbGxvd19zeW1saW5rcxgDIAEoCBIRCgRtb2RlGAQgASgNSACIAQESDQoFb3duZXIYBSABKAkSDQoFZ3JvdXAYBiABKAkSMQoNbW9kaWZpZWRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoNYWNjZXNzZWRfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASQQoKc2V0X3hhdHRycxgJIAMoCzItLnBpY29kLnYxLlNldEF0dHJpYnV0ZXNSZXF1ZXN0LlNldFhhdHRyc0VudHJ5EhUKDXJlbW92ZV94YXR0cnMYCiADKAkaMAoOU2V0WGF0dHJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMOgI4AUIHCgVfbW9kZSI7ChVTZXRBdHRyaWJ1dGVzUmVzcG9uc2USIgoFZW50cnkYASABKAsyEy5waWNvZC52MS5FbnRyeUluZm8ikwEKFVdhdGNoRGlyZWN0b3J5UmVxdWVzdBIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkSJwoHb3B0aW9ucxgDIAEoCzIWLnBpY29kLnYxLldhdGNoT3B0aW9ucxI1ChJrZWVwYWxpdmVfaW50ZXJ2YWwYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24imQEKDFdhdGNoT3B0aW9ucxIRCglyZWN1cnNpdmUYASABKAgSDwoHaW5jbHVkZRgCIAMoCRIPCgdleGNsdWRlGAMgAygJEisKCGRlYm91bmNlGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEicKBWtpbmRzGAUgAygOMhgucGljb2QudjEuRmlsZUNoYW5nZUtpbmQilQEKCkZpbGVDaGFuZ2USJgoEa2luZBgBIAEoDjIYLnBpY29kLnYxLkZpbGVDaGFuZ2VLaW5kEgwKBHBhdGgYAiABKAkSEQoJZnJvbV9wYXRoGAMgASgJEhQKDGlzX2RpcmVjdG9yeRgEIAEoCBIoCgR0aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKjAgoWV2F0Y2hEaXJlY3RvcnlSZXNwb25zZRIlCgVyZWFkeRgBIAEoCzIULnBpY29kLnYxLldhdGNoUmVhZHlIABImCgZjaGFuZ2UYAiABKAsyFC5waWNvZC52MS5GaWxlQ2hhbmdlSAASKwoIb3ZlcmZsb3cYAyABKAsyFy5waWNvZC52MS5XYXRjaE92ZXJmbG93SAASLgoJdW53YXRjaGVkGAQgASgLMhkucGljb2QudjEuVW5yZWFkYWJsZUVudHJ5SAASLQoJa2VlcGFsaXZlGAUgASgLMhgucGljb2QudjEuV2F0Y2hLZWVwYWxpdmVIABIlCgVlbmRlZBgGIAEoCzIULnBpY29kLnYxLldhdGNoRW5kZWRIAEIHCgVldmVudCIhCgpXYXRjaFJlYWR5EhMKC2RpcmVjdG9yaWVzGAEgASgNIg8KDVdhdGNoT3ZlcmZsb3ciEAoOV2F0Y2hLZWVwYWxpdmUiHQoKV2F0Y2hFbmRlZBIPCgdtZXNzYWdlGAEgASgJIpEBChFHZXRDaGFuZ2VzUmVxdWVzdBIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkSJwoHb3B0aW9ucxgDIAEoCzIWLnBpY29kLnYxLldhdGNoT3B0aW9ucxIOCgZjdXJzb3IYBCABKAkSJwoEd2FpdBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJvChJHZXRDaGFuZ2VzUmVzcG9uc2USJQoHY2hhbmdlcxgBIAMoCzIULnBpY29kLnYxLkZpbGVDaGFuZ2USDgoGY3Vyc29yGAIgASgJEhQKDGhpc3RvcnlfbG9zdBgDIAEoCBIMCgRtb3JlGAQgASgIIusCCgtGaW5kUmVxdWVzdBIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkSDwoHaW5jbHVkZRgDIAMoCRIPCgdleGNsdWRlGAQgAygJEhEKCWdpdGlnbm9yZRgFIAEoCBITCgtza2lwX2hpZGRlbhgGIAEoCBIhCgV0eXBlcxgHIAMoDjISLnBpY29kLnYxLkZpbGVUeXBlEhUKCG1pbl9zaXplGAggASgESACIAQESFQoIbWF4X3NpemUYCSABKARIAYgBARIyCg5tb2RpZmllZF9zaW5jZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbW9kaWZpZWRfYmVmb3JlGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVkZXB0aBgMIAEoDRITCgttYXhfcmVzdWx0cxgNIAEoBEILCglfbWluX3NpemVCCwoJX21heF9zaXplIlwKDEZpbmRSZXNwb25zZRIkCgdlbnRyaWVzGAEgAygLMhMucGljb2QudjEuRW50cnlJbmZvEiYKB3N1bW1hcnkYAiABKAsyFS5waWNvZC52MS5GaW5kU3VtbWFyeSJ4CgtGaW5kU3VtbWFyeRIPCgdtYXRjaGVkGAEgASgEEg8KB3Zpc2l0ZWQYAiABKAQSGAoQdW5yZWFkYWJsZV9jb3VudBgDIAEoBBItCgp1bnJlYWRhYmxlGAQgAygLMhkucGljb2QudjEuVW5yZWFkYWJsZUVudHJ5IuUCCg1TZWFyY2hSZXF1ZXN0EgwKBHBhdGgYASABKAkSDAoEdXNlchgCIAEoCRIPCgdwYXR0ZXJuGAMgASgJEg0KBXJlZ2V4GAQgASgIEhMKC2lnbm9yZV9jYXNlGAUgASgIEg8KB2luY2x1ZGUYBiADKAkSDwoHZXhjbHVkZRgHIAMoCRIRCglnaXRpZ25vcmUYCCABKAgSEwoLc2tpcF9oaWRkZW4YCSABKAgSFgoOY29udGV4dF9iZWZvcmUYCiABKA0SFQoNY29udGV4dF9hZnRlchgLIAEoDRIYCgttYXhfbWF0Y2hlcxgMIAEoBEgAiAEBEhwKFG1heF9tYXRjaGVzX3Blcl9maWxlGA0gASgEEhsKDm1heF9saW5lX2J5dGVzGA4gASgNSAGIAQESEgoKY291bnRfb25seRgPIAEoCEIOCgxfbWF4X21hdGNoZXNCEQoPX21heF9saW5lX2J5dGVzIm0KDlNlYXJjaFJlc3BvbnNlEiYKBW1hdGNoGAEgASgLMhUucGljb2QudjEuU2VhcmNoTWF0Y2hIABIqCgdzdW1tYXJ5GAIgASgLMhcucGljb2QudjEuU2VhcmNoU3VtbWFyeUgAQgcKBWV2ZW50IqsBCgtTZWFyY2hNYXRjaBIMCgRwYXRoGAEgASgJEhMKC2xpbmVfbnVtYmVyGAIgASgEEgwKBGxpbmUYAyABKAkSDgoGb2Zmc2V0GAQgASgEEiQKB21hdGNoZXMYBSADKAsyEy5waWNvZC52MS5CeXRlUmFuZ2USDgoGYmVmb3JlGAYgAygJEg0KBWFmdGVyGAcgAygJEhYKDmxpbmVfdHJ1bmNhdGVkGAggASgIIt8BCg1TZWFyY2hTdW1tYXJ5EhUKDW1hdGNoZWRfbGluZXMYASABKAQSFQoNbWF0Y2hlZF9maWxlcxgCIAEoBBIWCg5zZWFyY2hlZF9maWxlcxgDIAEoBBIUCgxiaW5hcnlfZmlsZXMYBCABKAQSFgoOc2VhcmNoZWRfYnl0ZXMYBSABKAQSEQoJdHJ1bmNhdGVkGAYgASgIEhgKEHVucmVhZGFibGVfY291bnQYByABKAQSLQoKdW5yZWFkYWJsZRgIIAMoCzIZLnBpY29kLnYxLlVucmVhZGFibGVFbnRyeSKMAQoSUmVhZEFyY2hpdmVSZXF1ZXN0EgwKBHBhdGgYASABKAkSDAoEdXNlchgCIAEoCRIMCgRnemlwGAMgASgIEg8KB2luY2x1ZGUYBCADKAkSDwoHZXhjbHVkZRgFIAMoCRIRCglnaXRpZ25vcmUYBiABKAgSFwoPc2tpcF91bnJlYWRhYmxlGAcgASgIIpYBChNSZWFkQXJjaGl2ZVJlc3BvbnNlEjEKCG1ldGFkYXRhGAEgASgLMh0ucGljb2QudjEuUmVhZEFyY2hpdmVNZXRhZGF0YUgAEg8KBWNodW5rGAIgASgMSAASLwoHc3VtbWFyeRgDIAEoCzIcLnBpY29kLnYxLlJlYWRBcmNoaXZlU3VtbWFyeUgAQgoKCHJlc3BvbnNlIjkKE1JlYWRBcmNoaXZlTWV0YWRhdGESIgoFZW50cnkYASABKAsyEy5waWNvZC52MS5FbnRyeUluZm8ilQEKElJlYWRBcmNoaXZlU3VtbWFyeRIPCgdlbnRyaWVzGAEgASgEEhUKDWFyY2hpdmVfYnl0ZXMYAiABKAQSDgoGc2hhMjU2GAMgASgJEhgKEHVucmVhZGFibGVfY291bnQYBCABKAQSLQoKdW5yZWFkYWJsZRgFIAMoCzIZLnBpY29kLnYxLlVucmVhZGFibGVFbnRyeSJlChNXcml0ZUFyY2hpdmVSZXF1ZXN0EjIKCG1ldGFkYXRhGAEgASgLMh4ucGljb2QudjEuV3JpdGVBcmNoaXZlTWV0YWRhdGFIABIPCgVjaHVuaxgCIAEoDEgAQgkKB3JlcXVlc3QiugEKFFdyaXRlQXJjaGl2ZU1ldGFkYXRhEgwKBHBhdGgYASABKAkSDAoEdXNlchgCIAEoCRIOCgZhdG9taWMYAyABKAgSFgoJbWF4X2J5dGVzGAQgASgESACIAQESGAoLbWF4X2VudHJpZXMYBSABKARIAYgBARIWCg5wcmVzZXJ2ZV9vd25lchgGIAEoCBIOCgZzaGEyNTYYByABKAlCDAoKX21heF9ieXRlc0IOCgxfbWF4X2VudHJpZXMiagoUV3JpdGVBcmNoaXZlUmVzcG9uc2USIgoFZW50cnkYASABKAsyEy5waWNvZC52MS5FbnRyeUluZm8SDwoHZW50cmllcxgCIAEoBBINCgVieXRlcxgDIAEoBBIOCgZzaGEyNTYYBCABKAki7gMKCUVudHJ5SW5mbxIMCgRuYW1lGAEgASgJEiAKBHR5cGUYAiABKA4yEi5waWNvZC52MS5GaWxlVHlwZRIMCgRwYXRoGAMgASgJEgwKBHNpemUYBCABKAMSDAoEbW9kZRgFIAEoDRITCgtwZXJtaXNzaW9ucxgGIAEoCRINCgVvd25lchgHIAEoCRINCgVncm91cBgIIAEoCRIxCg1tb2RpZmllZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIbCg5zeW1saW5rX3RhcmdldBgKIAEoCUgAiAEBEgwKBGV0YWcYCyABKAkSCwoDdWlkGAwgASgNEgsKA2dpZBgNIAEoDRIVCghyYXdfbmFtZRgOIAEoDEgBiAEBEjEKDWFjY2Vzc2VkX3RpbWUYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmhhcmRfbGlua3MYECABKAQSLwoGeGF0dHJzGBEgAygLMh8ucGljb2QudjEuRW50cnlJbmZvLlhhdHRyc0VudHJ5Gi0KC1hhdHRyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoDDoCOAFCEQoPX3N5bWxpbmtfdGFyZ2V0QgsKCV9yYXdfbmFtZSo9CgpEdXJhYmlsaXR5EhoKFkRVUkFCSUxJVFlfVU5TUEVDSUZJRUQQABITCg9EVVJBQklMSVRZX1NZTkMQASpXCghNb3ZlTW9kZRIZChVNT1ZFX01PREVfVU5TUEVDSUZJRUQQABIYChRNT1ZFX01PREVfTk9fUkVQTEFDRRABEhYKEk1PVkVfTU9ERV9FWENIQU5HRRACKsoBCg5GaWxlQ2hhbmdlS2luZBIgChxGSUxFX0NIQU5HRV9LSU5EX1VOU1BFQ0lGSUVEEAASHAoYRklMRV9DSEFOR0VfS0lORF9DUkVBVEVEEAESHQoZRklMRV9DSEFOR0VfS0lORF9NT0RJRklFRBACEh8KG0ZJTEVfQ0hBTkdFX0tJTkRfQVRUUklCVVRFUxADEhwKGEZJTEVfQ0hBTkdFX0tJTkRfUkVNT1ZFRBAEEhoKFkZJTEVfQ0hBTkdFX0tJTkRfTU9WRUQQBSrPAQoIRmlsZVR5cGUSGQoVRklMRV9UWVBFX1VOU1BFQ0lGSUVEEAASEgoORklMRV9UWVBFX0ZJTEUQARIXChNGSUxFX1RZUEVfRElSRUNUT1JZEAISFQoRRklMRV9UWVBFX1NZTUxJTksQAxISCg5GSUxFX1RZUEVfRklGTxAEEhQKEEZJTEVfVFlQRV9TT0NLRVQQBRIeChpGSUxFX1RZUEVfQ0hBUkFDVEVSX0RFVklDRRAGEhoKFkZJTEVfVFlQRV9CTE9DS19ERVZJQ0UQBzK2CwoRRmlsZXN5c3RlbVNlcnZpY2USNQoEU3RhdBIVLnBpY29kLnYxLlN0YXRSZXF1ZXN0GhYucGljb2QudjEuU3RhdFJlc3BvbnNlEkMKCFJlYWRGaWxlEhkucGljb2QudjEuUmVhZEZpbGVSZXF1ZXN0GhoucGljb2QudjEuUmVhZEZpbGVSZXNwb25zZTABEkYKCVdyaXRlRmlsZRIaLnBpY29kLnYxLldyaXRlRmlsZVJlcXVlc3QaGy5waWNvZC52MS5Xcml0ZUZpbGVSZXNwb25zZSgBEk0KDENvbW1pdFVwbG9hZBIdLnBpY29kLnYxLkNvbW1pdFVwbG9hZFJlcXVlc3QaHi5waWNvZC52MS5Db21taXRVcGxvYWRSZXNwb25zZRJECglHZXRVcGxvYWQSGi5waWNvZC52MS5HZXRVcGxvYWRSZXF1ZXN0GhsucGljb2QudjEuR2V0VXBsb2FkUmVzcG9uc2USSgoLTGlzdFVwbG9hZHMSHC5waWNvZC52MS5MaXN0VXBsb2Fkc1JlcXVlc3QaHS5waWNvZC52MS5MaXN0VXBsb2Fkc1Jlc3BvbnNlEkoKC0Fib3J0VXBsb2FkEhwucGljb2QudjEuQWJvcnRVcGxvYWRSZXF1ZXN0Gh0ucGljb2QudjEuQWJvcnRVcGxvYWRSZXNwb25zZRJWCg9DcmVhdGVTaWduZWRVcmwSIC5waWNvZC52MS5DcmVhdGVTaWduZWRVcmxSZXF1ZXN0GiEucGljb2QudjEuQ3JlYXRlU2lnbmVkVXJsUmVzcG9uc2USUgoNTGlzdERpcmVjdG9yeRIeLnBpY29kLnYxLkxpc3REaXJlY3RvcnlSZXF1ZXN0Gh8ucGljb2QudjEuTGlzdERpcmVjdG9yeVJlc3BvbnNlMAESUAoNTWFrZURpcmVjdG9yeRIeLnBpY29kLnYxLk1ha2VEaXJlY3RvcnlSZXF1ZXN0Gh8ucGljb2QudjEuTWFrZURpcmVjdG9yeVJlc3BvbnNlEjUKBE1vdmUSFS5waWNvZC52MS5Nb3ZlUmVxdWVzdBoWLnBpY29kLnYxLk1vdmVSZXNwb25zZRI1CgRDb3B5EhUucGljb2QudjEuQ29weVJlcXVlc3QaFi5waWNvZC52MS5Db3B5UmVzcG9uc2USOwoGUmVtb3ZlEhcucGljb2QudjEuUmVtb3ZlUmVxdWVzdBoYLnBpY29kLnYxLlJlbW92ZVJlc3BvbnNlElAKDVNldEF0dHJpYnV0ZXMSHi5waWNvZC52MS5TZXRBdHRyaWJ1dGVzUmVxdWVzdBofLnBpY29kLnYxLlNldEF0dHJpYnV0ZXNSZXNwb25zZRJVCg5XYXRjaERpcmVjdG9yeRIfLnBpY29kLnYxLldhdGNoRGlyZWN0b3J5UmVxdWVzdBogLnBpY29kLnYxLldhdGNoRGlyZWN0b3J5UmVzcG9uc2UwARJHCgpHZXRDaGFuZ2VzEhsucGljb2QudjEuR2V0Q2hhbmdlc1JlcXVlc3QaHC5waWNvZC52MS5HZXRDaGFuZ2VzUmVzcG9uc2USNwoERmluZBIVLnBpY29kLnYxLkZpbmRSZXF1ZXN0GhYucGljb2QudjEuRmluZFJlc3BvbnNlMAESPQoGU2VhcmNoEhcucGljb2QudjEuU2VhcmNoUmVxdWVzdBoYLnBpY29kLnYxLlNlYXJjaFJlc3BvbnNlMAESTAoLUmVhZEFyY2hpdmUSHC5waWNvZC52MS5SZWFkQXJjaGl2ZVJlcXVlc3QaHS5waWNvZC52MS5SZWFkQXJjaGl2ZVJlc3BvbnNlMAESTwoMV3JpdGVBcmNoaXZlEh0ucGljb2QudjEuV3JpdGVBcmNoaXZlUmVxdWVzdBoeLnBpY29kLnYxLldyaXRlQXJjaGl2ZVJlc3BvbnNlKAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message picod.v1.StatRequest
@@ -38,6 +38,13 @@ export type StatRequest = Message<"picod.v1.StatRequest"> & {
    * @generated from field: bool follow_symlinks = 3;
    */
   followSymlinks: boolean;
+
+  /**
+   * Ask for the user xattrs too.
+   *
+   * @generated from field: bool xattrs = 4;
+   */
+  xattrs: boolean;
 };
 
 /**
@@ -102,6 +109,13 @@ export type ReadFileRequest = Message<"picod.v1.ReadFileRequest"> & {
    * @generated from field: string user = 5;
    */
   user: string;
+
+  /**
+   * The file must have exactly this `EntryInfo.etag`, else FAILED_PRECONDITION: for going on with a download. Empty: any.
+   *
+   * @generated from field: string if_etag = 6;
+   */
+  ifEtag: string;
 };
 
 /**
@@ -284,6 +298,14 @@ export type WriteFileMetadata = Message<"picod.v1.WriteFileMetadata"> & {
    * @generated from field: picod.v1.Precondition precondition = 8;
    */
   precondition?: Precondition | undefined;
+
+  /**
+   * Add a part, at `offset`, to the pending upload of this id instead: 1 to 128 of the characters A-Z a-z 0-9 . _ : -. `size` and
+   * `sha256` are then those of the part; `durability` and `precondition` belong to CommitUpload.
+   *
+   * @generated from field: string upload_id = 9;
+   */
+  uploadId: string;
 };
 
 /**
@@ -333,7 +355,7 @@ export const PreconditionSchema: GenMessage<Precondition> = /*@__PURE__*/
  */
 export type WriteFileResponse = Message<"picod.v1.WriteFileResponse"> & {
   /**
-   * The file as it is now.
+   * The file as it is now; absent for a part of a pending upload.
    *
    * @generated from field: picod.v1.EntryInfo entry = 1;
    */
@@ -352,6 +374,13 @@ export type WriteFileResponse = Message<"picod.v1.WriteFileResponse"> & {
    * @generated from field: string sha256 = 3;
    */
   sha256: string;
+
+  /**
+   * The pending upload to which a part was added.
+   *
+   * @generated from field: picod.v1.PendingUpload upload = 4;
+   */
+  upload?: PendingUpload | undefined;
 };
 
 /**
@@ -360,6 +389,1835 @@ export type WriteFileResponse = Message<"picod.v1.WriteFileResponse"> & {
  */
 export const WriteFileResponseSchema: GenMessage<WriteFileResponse> = /*@__PURE__*/
   messageDesc(file_picod_v1_filesystem, 9);
+
+/**
+ * PendingUpload is a file that is still being collected.
+ *
+ * @generated from message picod.v1.PendingUpload
+ */
+export type PendingUpload = Message<"picod.v1.PendingUpload"> & {
+  /**
+   * @generated from field: string upload_id = 1;
+   */
+  uploadId: string;
+
+  /**
+   * Where it will be, as EntryInfo.path.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * What has arrived, in order, without overlaps.
+   *
+   * @generated from field: repeated picod.v1.ByteRange received = 3;
+   */
+  received: ByteRange[];
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_time = 4;
+   */
+  createdTime?: Timestamp | undefined;
+
+  /**
+   * When it is dropped unless something is added.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 5;
+   */
+  expireTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message picod.v1.PendingUpload.
+ * Use `create(PendingUploadSchema)` to create a new message.
+ */
+export const PendingUploadSchema: GenMessage<PendingUpload> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 10);
+
+/**
+ * ByteRange is the bytes from `start` up to, not including, `end`.
+ *
+ * @generated from message picod.v1.ByteRange
+ */
+export type ByteRange = Message<"picod.v1.ByteRange"> & {
+  /**
+   * @generated from field: uint64 start = 1;
+   */
+  start: bigint;
+
+  /**
+   * @generated from field: uint64 end = 2;
+   */
+  end: bigint;
+};
+
+/**
+ * Describes the message picod.v1.ByteRange.
+ * Use `create(ByteRangeSchema)` to create a new message.
+ */
+export const ByteRangeSchema: GenMessage<ByteRange> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 11);
+
+/**
+ * @generated from message picod.v1.CommitUploadRequest
+ */
+export type CommitUploadRequest = Message<"picod.v1.CommitUploadRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string upload_id = 1;
+   */
+  uploadId: string;
+
+  /**
+   * Required: bytes of the whole file, all of which must have arrived.
+   *
+   * @generated from field: uint64 size = 2;
+   */
+  size: bigint;
+
+  /**
+   * Hexadecimal SHA-256 of the whole file, verified before it becomes visible. Empty: not verified.
+   *
+   * @generated from field: string sha256 = 3;
+   */
+  sha256: string;
+
+  /**
+   * @generated from field: picod.v1.Durability durability = 4;
+   */
+  durability: Durability;
+
+  /**
+   * @generated from field: picod.v1.Precondition precondition = 5;
+   */
+  precondition?: Precondition | undefined;
+
+  /**
+   * Must be the user that the upload was begun as. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 6;
+   */
+  user: string;
+};
+
+/**
+ * Describes the message picod.v1.CommitUploadRequest.
+ * Use `create(CommitUploadRequestSchema)` to create a new message.
+ */
+export const CommitUploadRequestSchema: GenMessage<CommitUploadRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 12);
+
+/**
+ * @generated from message picod.v1.CommitUploadResponse
+ */
+export type CommitUploadResponse = Message<"picod.v1.CommitUploadResponse"> & {
+  /**
+   * The file as it is now.
+   *
+   * @generated from field: picod.v1.EntryInfo entry = 1;
+   */
+  entry?: EntryInfo | undefined;
+
+  /**
+   * Lower-case hexadecimal SHA-256 of the file; empty unless the request announced one.
+   *
+   * @generated from field: string sha256 = 2;
+   */
+  sha256: string;
+};
+
+/**
+ * Describes the message picod.v1.CommitUploadResponse.
+ * Use `create(CommitUploadResponseSchema)` to create a new message.
+ */
+export const CommitUploadResponseSchema: GenMessage<CommitUploadResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 13);
+
+/**
+ * @generated from message picod.v1.GetUploadRequest
+ */
+export type GetUploadRequest = Message<"picod.v1.GetUploadRequest"> & {
+  /**
+   * @generated from field: string upload_id = 1;
+   */
+  uploadId: string;
+
+  /**
+   * As CommitUploadRequest.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+};
+
+/**
+ * Describes the message picod.v1.GetUploadRequest.
+ * Use `create(GetUploadRequestSchema)` to create a new message.
+ */
+export const GetUploadRequestSchema: GenMessage<GetUploadRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 14);
+
+/**
+ * @generated from message picod.v1.GetUploadResponse
+ */
+export type GetUploadResponse = Message<"picod.v1.GetUploadResponse"> & {
+  /**
+   * @generated from field: picod.v1.PendingUpload upload = 1;
+   */
+  upload?: PendingUpload | undefined;
+};
+
+/**
+ * Describes the message picod.v1.GetUploadResponse.
+ * Use `create(GetUploadResponseSchema)` to create a new message.
+ */
+export const GetUploadResponseSchema: GenMessage<GetUploadResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 15);
+
+/**
+ * @generated from message picod.v1.ListUploadsRequest
+ */
+export type ListUploadsRequest = Message<"picod.v1.ListUploadsRequest"> & {
+  /**
+   * Whose uploads. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 1;
+   */
+  user: string;
+};
+
+/**
+ * Describes the message picod.v1.ListUploadsRequest.
+ * Use `create(ListUploadsRequestSchema)` to create a new message.
+ */
+export const ListUploadsRequestSchema: GenMessage<ListUploadsRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 16);
+
+/**
+ * @generated from message picod.v1.ListUploadsResponse
+ */
+export type ListUploadsResponse = Message<"picod.v1.ListUploadsResponse"> & {
+  /**
+   * @generated from field: repeated picod.v1.PendingUpload uploads = 1;
+   */
+  uploads: PendingUpload[];
+};
+
+/**
+ * Describes the message picod.v1.ListUploadsResponse.
+ * Use `create(ListUploadsResponseSchema)` to create a new message.
+ */
+export const ListUploadsResponseSchema: GenMessage<ListUploadsResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 17);
+
+/**
+ * @generated from message picod.v1.AbortUploadRequest
+ */
+export type AbortUploadRequest = Message<"picod.v1.AbortUploadRequest"> & {
+  /**
+   * @generated from field: string upload_id = 1;
+   */
+  uploadId: string;
+
+  /**
+   * As CommitUploadRequest.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+};
+
+/**
+ * Describes the message picod.v1.AbortUploadRequest.
+ * Use `create(AbortUploadRequestSchema)` to create a new message.
+ */
+export const AbortUploadRequestSchema: GenMessage<AbortUploadRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 18);
+
+/**
+ * @generated from message picod.v1.AbortUploadResponse
+ */
+export type AbortUploadResponse = Message<"picod.v1.AbortUploadResponse"> & {
+};
+
+/**
+ * Describes the message picod.v1.AbortUploadResponse.
+ * Use `create(AbortUploadResponseSchema)` to create a new message.
+ */
+export const AbortUploadResponseSchema: GenMessage<AbortUploadResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 19);
+
+/**
+ * @generated from message picod.v1.CreateSignedUrlRequest
+ */
+export type CreateSignedUrlRequest = Message<"picod.v1.CreateSignedUrlRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Name or numeric id of the user as whom the file will be accessed. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * GET (HEAD too) or PUT. Default GET.
+   *
+   * @generated from field: string method = 3;
+   */
+  method: string;
+
+  /**
+   * Default 5 minutes, at most 7 days.
+   *
+   * @generated from field: google.protobuf.Duration lifetime = 4;
+   */
+  lifetime?: Duration | undefined;
+
+  /**
+   * It works once: for the first request that presents it.
+   *
+   * @generated from field: bool single_use = 5;
+   */
+  singleUse: boolean;
+};
+
+/**
+ * Describes the message picod.v1.CreateSignedUrlRequest.
+ * Use `create(CreateSignedUrlRequestSchema)` to create a new message.
+ */
+export const CreateSignedUrlRequestSchema: GenMessage<CreateSignedUrlRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 20);
+
+/**
+ * @generated from message picod.v1.CreateSignedUrlResponse
+ */
+export type CreateSignedUrlResponse = Message<"picod.v1.CreateSignedUrlResponse"> & {
+  /**
+   * Path and query, to be put behind the address of the daemon.
+   *
+   * @generated from field: string url = 1;
+   */
+  url: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp expire_time = 2;
+   */
+  expireTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message picod.v1.CreateSignedUrlResponse.
+ * Use `create(CreateSignedUrlResponseSchema)` to create a new message.
+ */
+export const CreateSignedUrlResponseSchema: GenMessage<CreateSignedUrlResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 21);
+
+/**
+ * @generated from message picod.v1.ListDirectoryRequest
+ */
+export type ListDirectoryRequest = Message<"picod.v1.ListDirectoryRequest"> & {
+  /**
+   * Required. A symbolic link to a directory is followed.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * How deep to go: 1 lists the directory's own entries, the default; 0 has no limit.
+   *
+   * @generated from field: optional uint32 depth = 3;
+   */
+  depth?: number | undefined;
+};
+
+/**
+ * Describes the message picod.v1.ListDirectoryRequest.
+ * Use `create(ListDirectoryRequestSchema)` to create a new message.
+ */
+export const ListDirectoryRequestSchema: GenMessage<ListDirectoryRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 22);
+
+/**
+ * @generated from message picod.v1.ListDirectoryResponse
+ */
+export type ListDirectoryResponse = Message<"picod.v1.ListDirectoryResponse"> & {
+  /**
+   * Some of the entries, their paths below the path that was asked for.
+   *
+   * @generated from field: repeated picod.v1.EntryInfo entries = 1;
+   */
+  entries: EntryInfo[];
+
+  /**
+   * Directories below that could not be read.
+   *
+   * @generated from field: repeated picod.v1.UnreadableEntry unreadable = 2;
+   */
+  unreadable: UnreadableEntry[];
+};
+
+/**
+ * Describes the message picod.v1.ListDirectoryResponse.
+ * Use `create(ListDirectoryResponseSchema)` to create a new message.
+ */
+export const ListDirectoryResponseSchema: GenMessage<ListDirectoryResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 23);
+
+/**
+ * UnreadableEntry is something that was passed over.
+ *
+ * @generated from message picod.v1.UnreadableEntry
+ */
+export type UnreadableEntry = Message<"picod.v1.UnreadableEntry"> & {
+  /**
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Name of the errno, for example "EACCES".
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * For a person.
+   *
+   * @generated from field: string message = 3;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message picod.v1.UnreadableEntry.
+ * Use `create(UnreadableEntrySchema)` to create a new message.
+ */
+export const UnreadableEntrySchema: GenMessage<UnreadableEntry> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 24);
+
+/**
+ * @generated from message picod.v1.MakeDirectoryRequest
+ */
+export type MakeDirectoryRequest = Message<"picod.v1.MakeDirectoryRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Name or numeric id of the user to act as; new directories belong to that user. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * Permission bits (0 to 07777) of the directory itself when it is made, set exactly. Default 0777 less the umask, as its parents.
+   *
+   * @generated from field: optional uint32 mode = 3;
+   */
+  mode?: number | undefined;
+
+  /**
+   * ALREADY_EXISTS when the directory exists.
+   *
+   * @generated from field: bool must_not_exist = 4;
+   */
+  mustNotExist: boolean;
+};
+
+/**
+ * Describes the message picod.v1.MakeDirectoryRequest.
+ * Use `create(MakeDirectoryRequestSchema)` to create a new message.
+ */
+export const MakeDirectoryRequestSchema: GenMessage<MakeDirectoryRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 25);
+
+/**
+ * @generated from message picod.v1.MakeDirectoryResponse
+ */
+export type MakeDirectoryResponse = Message<"picod.v1.MakeDirectoryResponse"> & {
+  /**
+   * @generated from field: picod.v1.EntryInfo entry = 1;
+   */
+  entry?: EntryInfo | undefined;
+
+  /**
+   * False when it was there already.
+   *
+   * @generated from field: bool created = 2;
+   */
+  created: boolean;
+};
+
+/**
+ * Describes the message picod.v1.MakeDirectoryResponse.
+ * Use `create(MakeDirectoryResponseSchema)` to create a new message.
+ */
+export const MakeDirectoryResponseSchema: GenMessage<MakeDirectoryResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 26);
+
+/**
+ * @generated from message picod.v1.MoveRequest
+ */
+export type MoveRequest = Message<"picod.v1.MoveRequest"> & {
+  /**
+   * Required. A symbolic link itself is moved.
+   *
+   * @generated from field: string source = 1;
+   */
+  source: string;
+
+  /**
+   * Required: the new name itself, not a directory to put it in.
+   *
+   * @generated from field: string destination = 2;
+   */
+  destination: string;
+
+  /**
+   * Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * @generated from field: picod.v1.MoveMode mode = 4;
+   */
+  mode: MoveMode;
+};
+
+/**
+ * Describes the message picod.v1.MoveRequest.
+ * Use `create(MoveRequestSchema)` to create a new message.
+ */
+export const MoveRequestSchema: GenMessage<MoveRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 27);
+
+/**
+ * @generated from message picod.v1.MoveResponse
+ */
+export type MoveResponse = Message<"picod.v1.MoveResponse"> & {
+  /**
+   * At its new place.
+   *
+   * @generated from field: picod.v1.EntryInfo entry = 1;
+   */
+  entry?: EntryInfo | undefined;
+};
+
+/**
+ * Describes the message picod.v1.MoveResponse.
+ * Use `create(MoveResponseSchema)` to create a new message.
+ */
+export const MoveResponseSchema: GenMessage<MoveResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 28);
+
+/**
+ * @generated from message picod.v1.CopyRequest
+ */
+export type CopyRequest = Message<"picod.v1.CopyRequest"> & {
+  /**
+   * Required. A symbolic link itself is copied.
+   *
+   * @generated from field: string source = 1;
+   */
+  source: string;
+
+  /**
+   * Required: the new name itself, not a directory to put it in.
+   *
+   * @generated from field: string destination = 2;
+   */
+  destination: string;
+
+  /**
+   * Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * The destination's name must be free.
+   *
+   * @generated from field: bool must_not_exist = 4;
+   */
+  mustNotExist: boolean;
+};
+
+/**
+ * Describes the message picod.v1.CopyRequest.
+ * Use `create(CopyRequestSchema)` to create a new message.
+ */
+export const CopyRequestSchema: GenMessage<CopyRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 29);
+
+/**
+ * @generated from message picod.v1.CopyResponse
+ */
+export type CopyResponse = Message<"picod.v1.CopyResponse"> & {
+  /**
+   * The copy.
+   *
+   * @generated from field: picod.v1.EntryInfo entry = 1;
+   */
+  entry?: EntryInfo | undefined;
+
+  /**
+   * Files, directories and links that were copied, the named one included.
+   *
+   * @generated from field: uint64 entries = 2;
+   */
+  entries: bigint;
+
+  /**
+   * Bytes of the files among them.
+   *
+   * @generated from field: uint64 bytes = 3;
+   */
+  bytes: bigint;
+};
+
+/**
+ * Describes the message picod.v1.CopyResponse.
+ * Use `create(CopyResponseSchema)` to create a new message.
+ */
+export const CopyResponseSchema: GenMessage<CopyResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 30);
+
+/**
+ * @generated from message picod.v1.RemoveRequest
+ */
+export type RemoveRequest = Message<"picod.v1.RemoveRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * A directory with all that is in it.
+   *
+   * @generated from field: bool recursive = 3;
+   */
+  recursive: boolean;
+
+  /**
+   * That there is no such file is no error.
+   *
+   * @generated from field: bool missing_ok = 4;
+   */
+  missingOk: boolean;
+};
+
+/**
+ * Describes the message picod.v1.RemoveRequest.
+ * Use `create(RemoveRequestSchema)` to create a new message.
+ */
+export const RemoveRequestSchema: GenMessage<RemoveRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 31);
+
+/**
+ * @generated from message picod.v1.RemoveResponse
+ */
+export type RemoveResponse = Message<"picod.v1.RemoveResponse"> & {
+  /**
+   * Files, directories and links that were removed; 0 when there was none.
+   *
+   * @generated from field: uint64 removed = 1;
+   */
+  removed: bigint;
+};
+
+/**
+ * Describes the message picod.v1.RemoveResponse.
+ * Use `create(RemoveResponseSchema)` to create a new message.
+ */
+export const RemoveResponseSchema: GenMessage<RemoveResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 32);
+
+/**
+ * @generated from message picod.v1.SetAttributesRequest
+ */
+export type SetAttributesRequest = Message<"picod.v1.SetAttributesRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * Change a symbolic link itself instead of what it points to (owner, group and times; a link has no mode).
+   *
+   * @generated from field: bool no_follow_symlinks = 3;
+   */
+  noFollowSymlinks: boolean;
+
+  /**
+   * Permission bits, 0 to 07777.
+   *
+   * @generated from field: optional uint32 mode = 4;
+   */
+  mode?: number | undefined;
+
+  /**
+   * Name or number; as chown(2) only root may change it.
+   *
+   * @generated from field: string owner = 5;
+   */
+  owner: string;
+
+  /**
+   * Name or number.
+   *
+   * @generated from field: string group = 6;
+   */
+  group: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp modified_time = 7;
+   */
+  modifiedTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp accessed_time = 8;
+   */
+  accessedTime?: Timestamp | undefined;
+
+  /**
+   * Extended attributes to set; names begin with "user.".
+   *
+   * @generated from field: map<string, bytes> set_xattrs = 9;
+   */
+  setXattrs: { [key: string]: Uint8Array };
+
+  /**
+   * Extended attributes to remove; one that is missing is no error.
+   *
+   * @generated from field: repeated string remove_xattrs = 10;
+   */
+  removeXattrs: string[];
+};
+
+/**
+ * Describes the message picod.v1.SetAttributesRequest.
+ * Use `create(SetAttributesRequestSchema)` to create a new message.
+ */
+export const SetAttributesRequestSchema: GenMessage<SetAttributesRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 33);
+
+/**
+ * @generated from message picod.v1.SetAttributesResponse
+ */
+export type SetAttributesResponse = Message<"picod.v1.SetAttributesResponse"> & {
+  /**
+   * @generated from field: picod.v1.EntryInfo entry = 1;
+   */
+  entry?: EntryInfo | undefined;
+};
+
+/**
+ * Describes the message picod.v1.SetAttributesResponse.
+ * Use `create(SetAttributesResponseSchema)` to create a new message.
+ */
+export const SetAttributesResponseSchema: GenMessage<SetAttributesResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 34);
+
+/**
+ * @generated from message picod.v1.WatchDirectoryRequest
+ */
+export type WatchDirectoryRequest = Message<"picod.v1.WatchDirectoryRequest"> & {
+  /**
+   * Required. A symbolic link to a directory is followed.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * @generated from field: picod.v1.WatchOptions options = 3;
+   */
+  options?: WatchOptions | undefined;
+
+  /**
+   * Between two keepalives when nothing else is sent: 1 s to 30 s, the default.
+   *
+   * @generated from field: google.protobuf.Duration keepalive_interval = 4;
+   */
+  keepaliveInterval?: Duration | undefined;
+};
+
+/**
+ * Describes the message picod.v1.WatchDirectoryRequest.
+ * Use `create(WatchDirectoryRequestSchema)` to create a new message.
+ */
+export const WatchDirectoryRequestSchema: GenMessage<WatchDirectoryRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 35);
+
+/**
+ * @generated from message picod.v1.WatchOptions
+ */
+export type WatchOptions = Message<"picod.v1.WatchOptions"> & {
+  /**
+   * What is below too. Symbolic links are not followed, other file systems are not entered.
+   *
+   * @generated from field: bool recursive = 1;
+   */
+  recursive: boolean;
+
+  /**
+   * Only changes of paths that match one of these globs (as FindRequest.include). Empty: all.
+   *
+   * @generated from field: repeated string include = 2;
+   */
+  include: string[];
+
+  /**
+   * No changes of paths that match one of these globs, and nothing of the directories that match.
+   *
+   * @generated from field: repeated string exclude = 3;
+   */
+  exclude: string[];
+
+  /**
+   * Wait until nothing has happened to a path for so long and then report what came of it at once: at most 10 s. Default: none.
+   *
+   * @generated from field: google.protobuf.Duration debounce = 4;
+   */
+  debounce?: Duration | undefined;
+
+  /**
+   * Kinds to report. Empty: all.
+   *
+   * @generated from field: repeated picod.v1.FileChangeKind kinds = 5;
+   */
+  kinds: FileChangeKind[];
+};
+
+/**
+ * Describes the message picod.v1.WatchOptions.
+ * Use `create(WatchOptionsSchema)` to create a new message.
+ */
+export const WatchOptionsSchema: GenMessage<WatchOptions> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 36);
+
+/**
+ * @generated from message picod.v1.FileChange
+ */
+export type FileChange = Message<"picod.v1.FileChange"> & {
+  /**
+   * @generated from field: picod.v1.FileChangeKind kind = 1;
+   */
+  kind: FileChangeKind;
+
+  /**
+   * As EntryInfo.path.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * Where it was; only of MOVED.
+   *
+   * @generated from field: string from_path = 3;
+   */
+  fromPath: string;
+
+  /**
+   * It is a directory.
+   *
+   * @generated from field: bool is_directory = 4;
+   */
+  isDirectory: boolean;
+
+  /**
+   * When the daemon saw it.
+   *
+   * @generated from field: google.protobuf.Timestamp time = 5;
+   */
+  time?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message picod.v1.FileChange.
+ * Use `create(FileChangeSchema)` to create a new message.
+ */
+export const FileChangeSchema: GenMessage<FileChange> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 37);
+
+/**
+ * @generated from message picod.v1.WatchDirectoryResponse
+ */
+export type WatchDirectoryResponse = Message<"picod.v1.WatchDirectoryResponse"> & {
+  /**
+   * @generated from oneof picod.v1.WatchDirectoryResponse.event
+   */
+  event: {
+    /**
+     * First: from now on every change is reported.
+     *
+     * @generated from field: picod.v1.WatchReady ready = 1;
+     */
+    value: WatchReady;
+    case: "ready";
+  } | {
+    /**
+     * @generated from field: picod.v1.FileChange change = 2;
+     */
+    value: FileChange;
+    case: "change";
+  } | {
+    /**
+     * Changes were lost because they came faster than they were taken; list the directory to know what is there.
+     *
+     * @generated from field: picod.v1.WatchOverflow overflow = 3;
+     */
+    value: WatchOverflow;
+    case: "overflow";
+  } | {
+    /**
+     * A directory below can no longer, or not, be watched.
+     *
+     * @generated from field: picod.v1.UnreadableEntry unwatched = 4;
+     */
+    value: UnreadableEntry;
+    case: "unwatched";
+  } | {
+    /**
+     * @generated from field: picod.v1.WatchKeepalive keepalive = 5;
+     */
+    value: WatchKeepalive;
+    case: "keepalive";
+  } | {
+    /**
+     * Last: the directory was removed, moved away or unmounted.
+     *
+     * @generated from field: picod.v1.WatchEnded ended = 6;
+     */
+    value: WatchEnded;
+    case: "ended";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message picod.v1.WatchDirectoryResponse.
+ * Use `create(WatchDirectoryResponseSchema)` to create a new message.
+ */
+export const WatchDirectoryResponseSchema: GenMessage<WatchDirectoryResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 38);
+
+/**
+ * @generated from message picod.v1.WatchReady
+ */
+export type WatchReady = Message<"picod.v1.WatchReady"> & {
+  /**
+   * Directories that are watched.
+   *
+   * @generated from field: uint32 directories = 1;
+   */
+  directories: number;
+};
+
+/**
+ * Describes the message picod.v1.WatchReady.
+ * Use `create(WatchReadySchema)` to create a new message.
+ */
+export const WatchReadySchema: GenMessage<WatchReady> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 39);
+
+/**
+ * @generated from message picod.v1.WatchOverflow
+ */
+export type WatchOverflow = Message<"picod.v1.WatchOverflow"> & {
+};
+
+/**
+ * Describes the message picod.v1.WatchOverflow.
+ * Use `create(WatchOverflowSchema)` to create a new message.
+ */
+export const WatchOverflowSchema: GenMessage<WatchOverflow> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 40);
+
+/**
+ * @generated from message picod.v1.WatchKeepalive
+ */
+export type WatchKeepalive = Message<"picod.v1.WatchKeepalive"> & {
+};
+
+/**
+ * Describes the message picod.v1.WatchKeepalive.
+ * Use `create(WatchKeepaliveSchema)` to create a new message.
+ */
+export const WatchKeepaliveSchema: GenMessage<WatchKeepalive> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 41);
+
+/**
+ * @generated from message picod.v1.WatchEnded
+ */
+export type WatchEnded = Message<"picod.v1.WatchEnded"> & {
+  /**
+   * One sentence for a person.
+   *
+   * @generated from field: string message = 1;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message picod.v1.WatchEnded.
+ * Use `create(WatchEndedSchema)` to create a new message.
+ */
+export const WatchEndedSchema: GenMessage<WatchEnded> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 42);
+
+/**
+ * @generated from message picod.v1.GetChangesRequest
+ */
+export type GetChangesRequest = Message<"picod.v1.GetChangesRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * The same for all calls with a cursor.
+   *
+   * @generated from field: picod.v1.WatchOptions options = 3;
+   */
+  options?: WatchOptions | undefined;
+
+  /**
+   * From the answer before. Empty: begin.
+   *
+   * @generated from field: string cursor = 4;
+   */
+  cursor: string;
+
+  /**
+   * Wait for a change so long when there is none yet: at most 30 s. Default: not at all.
+   *
+   * @generated from field: google.protobuf.Duration wait = 5;
+   */
+  wait?: Duration | undefined;
+};
+
+/**
+ * Describes the message picod.v1.GetChangesRequest.
+ * Use `create(GetChangesRequestSchema)` to create a new message.
+ */
+export const GetChangesRequestSchema: GenMessage<GetChangesRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 43);
+
+/**
+ * @generated from message picod.v1.GetChangesResponse
+ */
+export type GetChangesResponse = Message<"picod.v1.GetChangesResponse"> & {
+  /**
+   * @generated from field: repeated picod.v1.FileChange changes = 1;
+   */
+  changes: FileChange[];
+
+  /**
+   * For the next call.
+   *
+   * @generated from field: string cursor = 2;
+   */
+  cursor: string;
+
+  /**
+   * Changes before these are missing.
+   *
+   * @generated from field: bool history_lost = 3;
+   */
+  historyLost: boolean;
+
+  /**
+   * More changes are waiting.
+   *
+   * @generated from field: bool more = 4;
+   */
+  more: boolean;
+};
+
+/**
+ * Describes the message picod.v1.GetChangesResponse.
+ * Use `create(GetChangesResponseSchema)` to create a new message.
+ */
+export const GetChangesResponseSchema: GenMessage<GetChangesResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 44);
+
+/**
+ * @generated from message picod.v1.FindRequest
+ */
+export type FindRequest = Message<"picod.v1.FindRequest"> & {
+  /**
+   * Required: where to begin. A symbolic link to a directory is followed; links below are not.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * Globs of the path below the beginning: `*`, `?`, `[a-z]`, `{a,b}` and `**` for any number of directories. One without a slash matches
+   * the name anywhere. Empty: everything.
+   *
+   * @generated from field: repeated string include = 3;
+   */
+  include: string[];
+
+  /**
+   * Globs of what is left out; a directory that matches is not entered.
+   *
+   * @generated from field: repeated string exclude = 4;
+   */
+  exclude: string[];
+
+  /**
+   * Leave out what .gitignore files (of the beginning and below), `.git/info/exclude` and `.git` itself exclude, as git(1) does.
+   *
+   * @generated from field: bool gitignore = 5;
+   */
+  gitignore: boolean;
+
+  /**
+   * Leave out names that begin with a dot, and what is in such directories.
+   *
+   * @generated from field: bool skip_hidden = 6;
+   */
+  skipHidden: boolean;
+
+  /**
+   * Only these types. Empty: all.
+   *
+   * @generated from field: repeated picod.v1.FileType types = 7;
+   */
+  types: FileType[];
+
+  /**
+   * Bytes, both included; files only.
+   *
+   * @generated from field: optional uint64 min_size = 8;
+   */
+  minSize?: bigint | undefined;
+
+  /**
+   * @generated from field: optional uint64 max_size = 9;
+   */
+  maxSize?: bigint | undefined;
+
+  /**
+   * Last modified at or after, and before.
+   *
+   * @generated from field: google.protobuf.Timestamp modified_since = 10;
+   */
+  modifiedSince?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp modified_before = 11;
+   */
+  modifiedBefore?: Timestamp | undefined;
+
+  /**
+   * As ListDirectoryRequest.depth, but without a limit by default.
+   *
+   * @generated from field: uint32 depth = 12;
+   */
+  depth: number;
+
+  /**
+   * Entries to send; the rest is only counted. Default and 0: no limit.
+   *
+   * @generated from field: uint64 max_results = 13;
+   */
+  maxResults: bigint;
+};
+
+/**
+ * Describes the message picod.v1.FindRequest.
+ * Use `create(FindRequestSchema)` to create a new message.
+ */
+export const FindRequestSchema: GenMessage<FindRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 45);
+
+/**
+ * @generated from message picod.v1.FindResponse
+ */
+export type FindResponse = Message<"picod.v1.FindResponse"> & {
+  /**
+   * Some of what was found.
+   *
+   * @generated from field: repeated picod.v1.EntryInfo entries = 1;
+   */
+  entries: EntryInfo[];
+
+  /**
+   * Present in the last message.
+   *
+   * @generated from field: picod.v1.FindSummary summary = 2;
+   */
+  summary?: FindSummary | undefined;
+};
+
+/**
+ * Describes the message picod.v1.FindResponse.
+ * Use `create(FindResponseSchema)` to create a new message.
+ */
+export const FindResponseSchema: GenMessage<FindResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 46);
+
+/**
+ * @generated from message picod.v1.FindSummary
+ */
+export type FindSummary = Message<"picod.v1.FindSummary"> & {
+  /**
+   * Entries that match, also those beyond `max_results`.
+   *
+   * @generated from field: uint64 matched = 1;
+   */
+  matched: bigint;
+
+  /**
+   * Entries that were looked at.
+   *
+   * @generated from field: uint64 visited = 2;
+   */
+  visited: bigint;
+
+  /**
+   * Directories and files that could not be read, at most 100 of them named.
+   *
+   * @generated from field: uint64 unreadable_count = 3;
+   */
+  unreadableCount: bigint;
+
+  /**
+   * @generated from field: repeated picod.v1.UnreadableEntry unreadable = 4;
+   */
+  unreadable: UnreadableEntry[];
+};
+
+/**
+ * Describes the message picod.v1.FindSummary.
+ * Use `create(FindSummarySchema)` to create a new message.
+ */
+export const FindSummarySchema: GenMessage<FindSummary> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 47);
+
+/**
+ * @generated from message picod.v1.SearchRequest
+ */
+export type SearchRequest = Message<"picod.v1.SearchRequest"> & {
+  /**
+   * Required: a file, or a directory to search below.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * Required: what to look for within a line.
+   *
+   * @generated from field: string pattern = 3;
+   */
+  pattern: string;
+
+  /**
+   * `pattern` is a regular expression in RE2 syntax instead of a literal text.
+   *
+   * @generated from field: bool regex = 4;
+   */
+  regex: boolean;
+
+  /**
+   * @generated from field: bool ignore_case = 5;
+   */
+  ignoreCase: boolean;
+
+  /**
+   * As FindRequest.
+   *
+   * @generated from field: repeated string include = 6;
+   */
+  include: string[];
+
+  /**
+   * @generated from field: repeated string exclude = 7;
+   */
+  exclude: string[];
+
+  /**
+   * @generated from field: bool gitignore = 8;
+   */
+  gitignore: boolean;
+
+  /**
+   * @generated from field: bool skip_hidden = 9;
+   */
+  skipHidden: boolean;
+
+  /**
+   * Lines to send before and after each line that matches, at most 100 each.
+   *
+   * @generated from field: uint32 context_before = 10;
+   */
+  contextBefore: number;
+
+  /**
+   * @generated from field: uint32 context_after = 11;
+   */
+  contextAfter: number;
+
+  /**
+   * Matching lines to send, in all and of each file; the rest is only counted. Default 1,000 in all; 0 of a file: no limit.
+   *
+   * @generated from field: optional uint64 max_matches = 12;
+   */
+  maxMatches?: bigint | undefined;
+
+  /**
+   * @generated from field: uint64 max_matches_per_file = 13;
+   */
+  maxMatchesPerFile: bigint;
+
+  /**
+   * Bytes of a line that are sent, around the first match of it. Default 1,024, at most 64 KiB.
+   *
+   * @generated from field: optional uint32 max_line_bytes = 14;
+   */
+  maxLineBytes?: number | undefined;
+
+  /**
+   * Only count.
+   *
+   * @generated from field: bool count_only = 15;
+   */
+  countOnly: boolean;
+};
+
+/**
+ * Describes the message picod.v1.SearchRequest.
+ * Use `create(SearchRequestSchema)` to create a new message.
+ */
+export const SearchRequestSchema: GenMessage<SearchRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 48);
+
+/**
+ * @generated from message picod.v1.SearchResponse
+ */
+export type SearchResponse = Message<"picod.v1.SearchResponse"> & {
+  /**
+   * @generated from oneof picod.v1.SearchResponse.event
+   */
+  event: {
+    /**
+     * @generated from field: picod.v1.SearchMatch match = 1;
+     */
+    value: SearchMatch;
+    case: "match";
+  } | {
+    /**
+     * Last.
+     *
+     * @generated from field: picod.v1.SearchSummary summary = 2;
+     */
+    value: SearchSummary;
+    case: "summary";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message picod.v1.SearchResponse.
+ * Use `create(SearchResponseSchema)` to create a new message.
+ */
+export const SearchResponseSchema: GenMessage<SearchResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 49);
+
+/**
+ * @generated from message picod.v1.SearchMatch
+ */
+export type SearchMatch = Message<"picod.v1.SearchMatch"> & {
+  /**
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * From 1.
+   *
+   * @generated from field: uint64 line_number = 2;
+   */
+  lineNumber: bigint;
+
+  /**
+   * Without its line ending; bytes that are not UTF-8 replaced by U+FFFD.
+   *
+   * @generated from field: string line = 3;
+   */
+  line: string;
+
+  /**
+   * Position of the line's first byte in the file.
+   *
+   * @generated from field: uint64 offset = 4;
+   */
+  offset: bigint;
+
+  /**
+   * Where the pattern is in `line`, in bytes of its UTF-8.
+   *
+   * @generated from field: repeated picod.v1.ByteRange matches = 5;
+   */
+  matches: ByteRange[];
+
+  /**
+   * Lines around it that are no match themselves and were not sent with the match before.
+   *
+   * @generated from field: repeated string before = 6;
+   */
+  before: string[];
+
+  /**
+   * @generated from field: repeated string after = 7;
+   */
+  after: string[];
+
+  /**
+   * The line is longer than what was sent of it.
+   *
+   * @generated from field: bool line_truncated = 8;
+   */
+  lineTruncated: boolean;
+};
+
+/**
+ * Describes the message picod.v1.SearchMatch.
+ * Use `create(SearchMatchSchema)` to create a new message.
+ */
+export const SearchMatchSchema: GenMessage<SearchMatch> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 50);
+
+/**
+ * @generated from message picod.v1.SearchSummary
+ */
+export type SearchSummary = Message<"picod.v1.SearchSummary"> & {
+  /**
+   * Lines that match, also those that were not sent.
+   *
+   * @generated from field: uint64 matched_lines = 1;
+   */
+  matchedLines: bigint;
+
+  /**
+   * @generated from field: uint64 matched_files = 2;
+   */
+  matchedFiles: bigint;
+
+  /**
+   * Text files that were searched to their end.
+   *
+   * @generated from field: uint64 searched_files = 3;
+   */
+  searchedFiles: bigint;
+
+  /**
+   * @generated from field: uint64 binary_files = 4;
+   */
+  binaryFiles: bigint;
+
+  /**
+   * Bytes of the searched files.
+   *
+   * @generated from field: uint64 searched_bytes = 5;
+   */
+  searchedBytes: bigint;
+
+  /**
+   * Matches were left out because of a limit.
+   *
+   * @generated from field: bool truncated = 6;
+   */
+  truncated: boolean;
+
+  /**
+   * Files and directories that could not be read, at most 100 of them named.
+   *
+   * @generated from field: uint64 unreadable_count = 7;
+   */
+  unreadableCount: bigint;
+
+  /**
+   * @generated from field: repeated picod.v1.UnreadableEntry unreadable = 8;
+   */
+  unreadable: UnreadableEntry[];
+};
+
+/**
+ * Describes the message picod.v1.SearchSummary.
+ * Use `create(SearchSummarySchema)` to create a new message.
+ */
+export const SearchSummarySchema: GenMessage<SearchSummary> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 51);
+
+/**
+ * @generated from message picod.v1.ReadArchiveRequest
+ */
+export type ReadArchiveRequest = Message<"picod.v1.ReadArchiveRequest"> & {
+  /**
+   * Required: a directory, or a single file.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * Compress it with gzip.
+   *
+   * @generated from field: bool gzip = 3;
+   */
+  gzip: boolean;
+
+  /**
+   * As FindRequest.
+   *
+   * @generated from field: repeated string include = 4;
+   */
+  include: string[];
+
+  /**
+   * @generated from field: repeated string exclude = 5;
+   */
+  exclude: string[];
+
+  /**
+   * @generated from field: bool gitignore = 6;
+   */
+  gitignore: boolean;
+
+  /**
+   * Pass over what cannot be read; the summary counts it.
+   *
+   * @generated from field: bool skip_unreadable = 7;
+   */
+  skipUnreadable: boolean;
+};
+
+/**
+ * Describes the message picod.v1.ReadArchiveRequest.
+ * Use `create(ReadArchiveRequestSchema)` to create a new message.
+ */
+export const ReadArchiveRequestSchema: GenMessage<ReadArchiveRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 52);
+
+/**
+ * @generated from message picod.v1.ReadArchiveResponse
+ */
+export type ReadArchiveResponse = Message<"picod.v1.ReadArchiveResponse"> & {
+  /**
+   * @generated from oneof picod.v1.ReadArchiveResponse.response
+   */
+  response: {
+    /**
+     * First, exactly once.
+     *
+     * @generated from field: picod.v1.ReadArchiveMetadata metadata = 1;
+     */
+    value: ReadArchiveMetadata;
+    case: "metadata";
+  } | {
+    /**
+     * At most 1 MiB each.
+     *
+     * @generated from field: bytes chunk = 2;
+     */
+    value: Uint8Array;
+    case: "chunk";
+  } | {
+    /**
+     * Last, exactly once.
+     *
+     * @generated from field: picod.v1.ReadArchiveSummary summary = 3;
+     */
+    value: ReadArchiveSummary;
+    case: "summary";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message picod.v1.ReadArchiveResponse.
+ * Use `create(ReadArchiveResponseSchema)` to create a new message.
+ */
+export const ReadArchiveResponseSchema: GenMessage<ReadArchiveResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 53);
+
+/**
+ * @generated from message picod.v1.ReadArchiveMetadata
+ */
+export type ReadArchiveMetadata = Message<"picod.v1.ReadArchiveMetadata"> & {
+  /**
+   * What is being archived.
+   *
+   * @generated from field: picod.v1.EntryInfo entry = 1;
+   */
+  entry?: EntryInfo | undefined;
+};
+
+/**
+ * Describes the message picod.v1.ReadArchiveMetadata.
+ * Use `create(ReadArchiveMetadataSchema)` to create a new message.
+ */
+export const ReadArchiveMetadataSchema: GenMessage<ReadArchiveMetadata> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 54);
+
+/**
+ * @generated from message picod.v1.ReadArchiveSummary
+ */
+export type ReadArchiveSummary = Message<"picod.v1.ReadArchiveSummary"> & {
+  /**
+   * Entries in the archive.
+   *
+   * @generated from field: uint64 entries = 1;
+   */
+  entries: bigint;
+
+  /**
+   * Bytes of the archive as it was sent.
+   *
+   * @generated from field: uint64 archive_bytes = 2;
+   */
+  archiveBytes: bigint;
+
+  /**
+   * Lower-case hexadecimal SHA-256 of the archive as it was sent.
+   *
+   * @generated from field: string sha256 = 3;
+   */
+  sha256: string;
+
+  /**
+   * What was passed over, at most 100 of it named.
+   *
+   * @generated from field: uint64 unreadable_count = 4;
+   */
+  unreadableCount: bigint;
+
+  /**
+   * @generated from field: repeated picod.v1.UnreadableEntry unreadable = 5;
+   */
+  unreadable: UnreadableEntry[];
+};
+
+/**
+ * Describes the message picod.v1.ReadArchiveSummary.
+ * Use `create(ReadArchiveSummarySchema)` to create a new message.
+ */
+export const ReadArchiveSummarySchema: GenMessage<ReadArchiveSummary> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 55);
+
+/**
+ * @generated from message picod.v1.WriteArchiveRequest
+ */
+export type WriteArchiveRequest = Message<"picod.v1.WriteArchiveRequest"> & {
+  /**
+   * @generated from oneof picod.v1.WriteArchiveRequest.request
+   */
+  request: {
+    /**
+     * First, exactly once.
+     *
+     * @generated from field: picod.v1.WriteArchiveMetadata metadata = 1;
+     */
+    value: WriteArchiveMetadata;
+    case: "metadata";
+  } | {
+    /**
+     * @generated from field: bytes chunk = 2;
+     */
+    value: Uint8Array;
+    case: "chunk";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message picod.v1.WriteArchiveRequest.
+ * Use `create(WriteArchiveRequestSchema)` to create a new message.
+ */
+export const WriteArchiveRequestSchema: GenMessage<WriteArchiveRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 56);
+
+/**
+ * @generated from message picod.v1.WriteArchiveMetadata
+ */
+export type WriteArchiveMetadata = Message<"picod.v1.WriteArchiveMetadata"> & {
+  /**
+   * Required: the directory to unpack into. It is made when it is missing, with its parents. A link to a directory is followed; one that
+   * leads nowhere is NOT_FOUND.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Name or numeric id of the user to act as; what is unpacked belongs to that user. Default: the daemon's `--user`, else the user it runs as.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * Replace the directory as a whole by what is in the archive, or change nothing.
+   *
+   * @generated from field: bool atomic = 3;
+   */
+  atomic: boolean;
+
+  /**
+   * Bytes that may be unpacked, headers and the content of holes not counted. Default 16 GiB.
+   *
+   * @generated from field: optional uint64 max_bytes = 4;
+   */
+  maxBytes?: bigint | undefined;
+
+  /**
+   * Entries that may be unpacked. Default 1,000,000.
+   *
+   * @generated from field: optional uint64 max_entries = 5;
+   */
+  maxEntries?: bigint | undefined;
+
+  /**
+   * Give files the owner and group that the archive names; only root may. Default: the acting user's.
+   *
+   * @generated from field: bool preserve_owner = 6;
+   */
+  preserveOwner: boolean;
+
+  /**
+   * Hexadecimal SHA-256 of all chunks; with `atomic` verified before anything is visible.
+   *
+   * @generated from field: string sha256 = 7;
+   */
+  sha256: string;
+};
+
+/**
+ * Describes the message picod.v1.WriteArchiveMetadata.
+ * Use `create(WriteArchiveMetadataSchema)` to create a new message.
+ */
+export const WriteArchiveMetadataSchema: GenMessage<WriteArchiveMetadata> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 57);
+
+/**
+ * @generated from message picod.v1.WriteArchiveResponse
+ */
+export type WriteArchiveResponse = Message<"picod.v1.WriteArchiveResponse"> & {
+  /**
+   * The directory as it is now.
+   *
+   * @generated from field: picod.v1.EntryInfo entry = 1;
+   */
+  entry?: EntryInfo | undefined;
+
+  /**
+   * Entries and bytes of files that were unpacked.
+   *
+   * @generated from field: uint64 entries = 2;
+   */
+  entries: bigint;
+
+  /**
+   * @generated from field: uint64 bytes = 3;
+   */
+  bytes: bigint;
+
+  /**
+   * Lower-case hexadecimal SHA-256 of all chunks.
+   *
+   * @generated from field: string sha256 = 4;
+   */
+  sha256: string;
+};
+
+/**
+ * Describes the message picod.v1.WriteArchiveResponse.
+ * Use `create(WriteArchiveResponseSchema)` to create a new message.
+ */
+export const WriteArchiveResponseSchema: GenMessage<WriteArchiveResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_filesystem, 58);
 
 /**
  * @generated from message picod.v1.EntryInfo
@@ -437,6 +2295,42 @@ export type EntryInfo = Message<"picod.v1.EntryInfo"> & {
    * @generated from field: string etag = 11;
    */
   etag: string;
+
+  /**
+   * @generated from field: uint32 uid = 12;
+   */
+  uid: number;
+
+  /**
+   * @generated from field: uint32 gid = 13;
+   */
+  gid: number;
+
+  /**
+   * Present when the name is not UTF-8: its bytes.
+   *
+   * @generated from field: optional bytes raw_name = 14;
+   */
+  rawName?: Uint8Array | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp accessed_time = 15;
+   */
+  accessedTime?: Timestamp | undefined;
+
+  /**
+   * Number of names that the file has.
+   *
+   * @generated from field: uint64 hard_links = 16;
+   */
+  hardLinks: bigint;
+
+  /**
+   * The extended attributes that begin with "user."; only of Stat, when they are asked for.
+   *
+   * @generated from field: map<string, bytes> xattrs = 17;
+   */
+  xattrs: { [key: string]: Uint8Array };
 };
 
 /**
@@ -444,7 +2338,7 @@ export type EntryInfo = Message<"picod.v1.EntryInfo"> & {
  * Use `create(EntryInfoSchema)` to create a new message.
  */
 export const EntryInfoSchema: GenMessage<EntryInfo> = /*@__PURE__*/
-  messageDesc(file_picod_v1_filesystem, 10);
+  messageDesc(file_picod_v1_filesystem, 59);
 
 /**
  * Durability says what has reached the disk when WriteFile answers.
@@ -472,6 +2366,85 @@ export enum Durability {
  */
 export const DurabilitySchema: GenEnum<Durability> = /*@__PURE__*/
   enumDesc(file_picod_v1_filesystem, 0);
+
+/**
+ * @generated from enum picod.v1.MoveMode
+ */
+export enum MoveMode {
+  /**
+   * As rename(2): what has the name is replaced; of directories only an empty one.
+   *
+   * @generated from enum value: MOVE_MODE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The name must be free.
+   *
+   * @generated from enum value: MOVE_MODE_NO_REPLACE = 1;
+   */
+  NO_REPLACE = 1,
+
+  /**
+   * Both exist and trade places in one step.
+   *
+   * @generated from enum value: MOVE_MODE_EXCHANGE = 2;
+   */
+  EXCHANGE = 2,
+}
+
+/**
+ * Describes the enum picod.v1.MoveMode.
+ */
+export const MoveModeSchema: GenEnum<MoveMode> = /*@__PURE__*/
+  enumDesc(file_picod_v1_filesystem, 1);
+
+/**
+ * @generated from enum picod.v1.FileChangeKind
+ */
+export enum FileChangeKind {
+  /**
+   * @generated from enum value: FILE_CHANGE_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: FILE_CHANGE_KIND_CREATED = 1;
+   */
+  CREATED = 1,
+
+  /**
+   * Its content has changed.
+   *
+   * @generated from enum value: FILE_CHANGE_KIND_MODIFIED = 2;
+   */
+  MODIFIED = 2,
+
+  /**
+   * Mode, owner, times or another attribute has changed.
+   *
+   * @generated from enum value: FILE_CHANGE_KIND_ATTRIBUTES = 3;
+   */
+  ATTRIBUTES = 3,
+
+  /**
+   * @generated from enum value: FILE_CHANGE_KIND_REMOVED = 4;
+   */
+  REMOVED = 4,
+
+  /**
+   * It was renamed within what is watched: from `from_path` to `path`. From or to elsewhere it is REMOVED or CREATED.
+   *
+   * @generated from enum value: FILE_CHANGE_KIND_MOVED = 5;
+   */
+  MOVED = 5,
+}
+
+/**
+ * Describes the enum picod.v1.FileChangeKind.
+ */
+export const FileChangeKindSchema: GenEnum<FileChangeKind> = /*@__PURE__*/
+  enumDesc(file_picod_v1_filesystem, 2);
 
 /**
  * @generated from enum picod.v1.FileType
@@ -522,7 +2495,7 @@ export enum FileType {
  * Describes the enum picod.v1.FileType.
  */
 export const FileTypeSchema: GenEnum<FileType> = /*@__PURE__*/
-  enumDesc(file_picod_v1_filesystem, 1);
+  enumDesc(file_picod_v1_filesystem, 3);
 
 /**
  * FilesystemService moves and describes files inside the sandbox.
@@ -530,6 +2503,10 @@ export const FileTypeSchema: GenEnum<FileType> = /*@__PURE__*/
  * Paths are absolute, or relative to the acting user's working directory; `~` and `~user` expand to home directories. With
  * `--root` every path, symbolic links included, is resolved inside that directory. The operating system decides what is
  * allowed: an operation can do exactly what a shell of the acting user could do.
+ *
+ * File names are bytes, and strings here are UTF-8. A byte of a name that is not UTF-8 appears as one character of U+EF80 to U+EFFF
+ * (the byte plus 0xEF00), and such a character in a request stands for that byte; characters of that range which a name really
+ * holds appear as their bytes. So every path that was answered can be sent back. `EntryInfo.raw_name` has the bytes.
  *
  * Errors that every method can answer:
  *   UNAUTHENTICATED      no token, or a wrong one.
@@ -592,12 +2569,268 @@ export const FilesystemService: GenService<{
    * the end of the file; DATA_LOSS when the content does not have the announced `sha256`.
    * After any error, and after cancelling, the previous content is untouched (an atomic replace), and no temporary file is left.
    *
+   * With `upload_id` the chunks become a part of a pending upload, which CommitUpload makes a file: see there.
+   *
    * @generated from rpc picod.v1.FilesystemService.WriteFile
    */
   writeFile: {
     methodKind: "client_streaming";
     input: typeof WriteFileRequestSchema;
     output: typeof WriteFileResponseSchema;
+  },
+  /**
+   * CommitUpload makes a file of what WriteFile has collected under an `upload_id`.
+   *
+   * A pending upload begins with the first WriteFile that names its id, which fixes path, user and mode. Every WriteFile adds a part at
+   * its `offset`, 0 by default; parts may come in any order, at the same time, and again. What of a part has arrived counts even when
+   * its call breaks: GetUpload says what is there. Nothing of it has a name until the commit, which checks that it is whole, and
+   * `sha256`, and takes the name as WriteFile does. It ends with the daemon, and when nothing was added to it for an hour.
+   *
+   * Errors: NOT_FOUND when no such upload is pending; FAILED_PRECONDITION when bytes are missing (the message says which) or a part is
+   * still arriving; INVALID_ARGUMENT when it is longer than `size`; DATA_LOSS when it does not have the announced `sha256`; those of
+   * WriteFile. After an error it is still pending. Cancelling before it is visible leaves it pending. It is safe to repeat with the
+   * same `sha256`: a commit that has been done is answered again for an hour, as long as nothing was written to the file since.
+   *
+   * @generated from rpc picod.v1.FilesystemService.CommitUpload
+   */
+  commitUpload: {
+    methodKind: "unary";
+    input: typeof CommitUploadRequestSchema;
+    output: typeof CommitUploadResponseSchema;
+  },
+  /**
+   * GetUpload describes a pending upload: what of it has arrived.
+   *
+   * Errors: NOT_FOUND. Cancelling has no effect.
+   *
+   * @generated from rpc picod.v1.FilesystemService.GetUpload
+   */
+  getUpload: {
+    methodKind: "unary";
+    input: typeof GetUploadRequestSchema;
+    output: typeof GetUploadResponseSchema;
+  },
+  /**
+   * ListUploads describes all pending uploads of a user, oldest first.
+   *
+   * Errors: those of every method. Cancelling has no effect.
+   *
+   * @generated from rpc picod.v1.FilesystemService.ListUploads
+   */
+  listUploads: {
+    methodKind: "unary";
+    input: typeof ListUploadsRequestSchema;
+    output: typeof ListUploadsResponseSchema;
+  },
+  /**
+   * AbortUpload drops a pending upload and frees its space. Calls that still add to it fail with NOT_FOUND.
+   *
+   * Errors: NOT_FOUND. Cancelling has no effect.
+   *
+   * @generated from rpc picod.v1.FilesystemService.AbortUpload
+   */
+  abortUpload: {
+    methodKind: "unary";
+    input: typeof AbortUploadRequestSchema;
+    output: typeof AbortUploadResponseSchema;
+  },
+  /**
+   * CreateSignedUrl makes an address under which one file can be fetched or stored over plain HTTP without the token, for a while.
+   *
+   * Errors: those of every method; INVALID_ARGUMENT for another method, or a lifetime of 0 or over 7 days. The file need not exist.
+   * Cancelling has no effect. The address works until the daemon ends.
+   *
+   * @generated from rpc picod.v1.FilesystemService.CreateSignedUrl
+   */
+  createSignedUrl: {
+    methodKind: "unary";
+    input: typeof CreateSignedUrlRequestSchema;
+    output: typeof CreateSignedUrlResponseSchema;
+  },
+  /**
+   * ListDirectory streams the entries of a directory in a stable order: by the bytes of their names, each directory followed by what
+   * is in it, down to `depth`. Hidden entries are listed; symbolic links are described, not followed.
+   *
+   * Errors: NOT_FOUND; FAILED_PRECONDITION when it is not a directory. Directories below it that cannot be read are reported in
+   * `unreadable`; entries that vanish meanwhile are left out. Cancelling stops listing. It is safe to repeat.
+   *
+   * @generated from rpc picod.v1.FilesystemService.ListDirectory
+   */
+  listDirectory: {
+    methodKind: "server_streaming";
+    input: typeof ListDirectoryRequestSchema;
+    output: typeof ListDirectoryResponseSchema;
+  },
+  /**
+   * MakeDirectory makes a directory and its missing parents. One that exists already is no error.
+   *
+   * Errors: ALREADY_EXISTS when something else has the name, or the directory itself with `must_not_exist`. After an error the
+   * parents that were made are gone again. Cancelling has no effect. It is safe to repeat.
+   *
+   * @generated from rpc picod.v1.FilesystemService.MakeDirectory
+   */
+  makeDirectory: {
+    methodKind: "unary";
+    input: typeof MakeDirectoryRequestSchema;
+    output: typeof MakeDirectoryResponseSchema;
+  },
+  /**
+   * Move renames a file, directory or link (not what the link points to), to another file system too; missing parents are made.
+   *
+   * Within a file system it is one step of the kernel. To another one it is copied beside the destination, takes the name in one
+   * step, and is then removed from where it was; an error before that leaves everything as it was.
+   *
+   * Errors: NOT_FOUND; ALREADY_EXISTS with NO_REPLACE; FAILED_PRECONDITION when a directory would replace a file, a file a directory,
+   * or the destination is a directory that is not empty; INVALID_ARGUMENT when a directory would be moved into itself;
+   * UNIMPLEMENTED when EXCHANGE is asked for across file systems.
+   * Cancelling stops a copy to another file system and undoes it.
+   *
+   * @generated from rpc picod.v1.FilesystemService.Move
+   */
+  move: {
+    methodKind: "unary";
+    input: typeof MoveRequestSchema;
+    output: typeof MoveResponseSchema;
+  },
+  /**
+   * Copy copies a file, link or whole directory with modes, times and user xattrs, and as root owners; hard links among the copied
+   * stay links, sparse files stay sparse, and file systems that can share the data (reflink) do. Missing parents are made.
+   *
+   * A destination that does not exist appears as a whole, or not at all. A directory that exists is merged into: its files are
+   * replaced one by one, each as a whole, and what else is in it stays.
+   *
+   * Errors: NOT_FOUND; ALREADY_EXISTS with `must_not_exist`; FAILED_PRECONDITION when a directory would replace a file or the other way round;
+   * INVALID_ARGUMENT when a directory would be copied into itself. Cancelling stops and undoes it, except for what was merged.
+   *
+   * @generated from rpc picod.v1.FilesystemService.Copy
+   */
+  copy: {
+    methodKind: "unary";
+    input: typeof CopyRequestSchema;
+    output: typeof CopyResponseSchema;
+  },
+  /**
+   * Remove removes a file, link or directory; a link itself, never what it points to.
+   *
+   * Errors: NOT_FOUND unless `missing_ok`; FAILED_PRECONDITION for a directory that is not empty unless `recursive`, and for `/` and the
+   * daemon's `--root`, always. What cannot be removed does not keep the rest: the error names the first of it.
+   * Cancelling stops; what is removed is gone.
+   *
+   * @generated from rpc picod.v1.FilesystemService.Remove
+   */
+  remove: {
+    methodKind: "unary";
+    input: typeof RemoveRequestSchema;
+    output: typeof RemoveResponseSchema;
+  },
+  /**
+   * SetAttributes changes mode, owner, group, times and user xattrs; what is absent stays.
+   *
+   * Errors: NOT_FOUND; INVALID_ARGUMENT for an unknown user or group, or an xattr outside `user.`; UNIMPLEMENTED where the file system has no
+   * xattrs. They are applied in the order owner, mode, xattrs, times; an error leaves those before it changed.
+   * Cancelling has no effect. It is safe to repeat.
+   *
+   * @generated from rpc picod.v1.FilesystemService.SetAttributes
+   */
+  setAttributes: {
+    methodKind: "unary";
+    input: typeof SetAttributesRequestSchema;
+    output: typeof SetAttributesResponseSchema;
+  },
+  /**
+   * WatchDirectory streams what changes in a directory, `ready` first: everything after it is reported.
+   *
+   * With `recursive` directories that appear are watched too, and what was made in them before is reported as CREATED.
+   * Nothing is lost silently: `overflow` says that changes are missing, `unwatched` that a directory below cannot be watched, `ended` that
+   * the directory itself is gone.
+   *
+   * Errors: NOT_FOUND; FAILED_PRECONDITION when it is not a directory; RESOURCE_EXHAUSTED when the kernel's limit of watches is reached
+   * (the message names the sysctl), or the follower takes too little for too long; INVALID_ARGUMENT for a malformed pattern.
+   * Cancelling stops watching.
+   *
+   * @generated from rpc picod.v1.FilesystemService.WatchDirectory
+   */
+  watchDirectory: {
+    methodKind: "server_streaming";
+    input: typeof WatchDirectoryRequestSchema;
+    output: typeof WatchDirectoryResponseSchema;
+  },
+  /**
+   * GetChanges is WatchDirectory for clients that poll: what has changed since a cursor.
+   *
+   * Without a cursor it begins to watch, and answers with no changes and a cursor. With one it answers with what came since, at most 1,000
+   * changes, and the next cursor; the same cursor can be sent again. The daemon keeps the last 10,000 changes of a watch, and ends one
+   * that nobody asks for 10 minutes. When changes are missing, because of that, of an overflow or of a daemon that was started anew,
+   * `history_lost` is set and the cursor begins afresh: list the directory.
+   *
+   * Errors: as WatchDirectory; INVALID_ARGUMENT for a malformed cursor. Cancelling stops waiting. It is safe to repeat.
+   *
+   * @generated from rpc picod.v1.FilesystemService.GetChanges
+   */
+  getChanges: {
+    methodKind: "unary";
+    input: typeof GetChangesRequestSchema;
+    output: typeof GetChangesResponseSchema;
+  },
+  /**
+   * Find streams the entries below a directory that match all of what is asked for, in the order of ListDirectory, and last a summary.
+   *
+   * Errors: NOT_FOUND; FAILED_PRECONDITION when it is not a directory; INVALID_ARGUMENT for a malformed pattern, naming it.
+   * Directories that cannot be read are counted and named in the summary. Cancelling stops. It is safe to repeat.
+   *
+   * @generated from rpc picod.v1.FilesystemService.Find
+   */
+  find: {
+    methodKind: "server_streaming";
+    input: typeof FindRequestSchema;
+    output: typeof FindResponseSchema;
+  },
+  /**
+   * Search streams the lines of files that match a literal text or a regular expression (RE2 syntax, linear time), and last a summary
+   * with exact totals, also of what was not sent. Files that hold a NUL byte in their first 8 KiB are binary and left out.
+   *
+   * Errors: NOT_FOUND; INVALID_ARGUMENT for a malformed expression or pattern, naming it. Files that cannot be read are counted and
+   * named in the summary. Cancelling stops. It is safe to repeat.
+   *
+   * @generated from rpc picod.v1.FilesystemService.Search
+   */
+  search: {
+    methodKind: "server_streaming";
+    input: typeof SearchRequestSchema;
+    output: typeof SearchResponseSchema;
+  },
+  /**
+   * ReadArchive streams a file or a directory with all that is in it as a tar archive (PAX, POSIX.1-2001): one `metadata`, `chunk`s,
+   * one `summary`. Names are relative to the directory. Hard links, symbolic links, modes, times, owners, user xattrs and the holes of
+   * sparse files are kept; sockets are left out, as tar(1) does. A stream without its summary is not the whole archive.
+   *
+   * Errors: NOT_FOUND; ABORTED when a file shrinks while it is read; INVALID_ARGUMENT for a malformed pattern. What cannot be read is an
+   * error, unless `skip_unreadable`. Cancelling stops.
+   *
+   * @generated from rpc picod.v1.FilesystemService.ReadArchive
+   */
+  readArchive: {
+    methodKind: "server_streaming";
+    input: typeof ReadArchiveRequestSchema;
+    output: typeof ReadArchiveResponseSchema;
+  },
+  /**
+   * WriteArchive unpacks a tar archive (PAX, GNU or ustar; gzip is recognised) into a directory, which is made when it is missing: one
+   * `metadata`, then `chunk`s of the archive.
+   *
+   * Nothing can leave the directory: absolute names and `..` are refused, links are never followed while unpacking, device nodes are
+   * refused. Files replace what has their name, each as a whole. With `atomic` everything is unpacked beside the directory, which is then
+   * swapped with the old one in one step.
+   *
+   * Errors: INVALID_ARGUMENT for a malformed, truncated or forbidden entry, naming it; RESOURCE_EXHAUSTED over `max_bytes` or
+   * `max_entries`; those of WriteFile. After an error or cancelling: with `atomic` nothing has changed; else the entries before it stay.
+   *
+   * @generated from rpc picod.v1.FilesystemService.WriteArchive
+   */
+  writeArchive: {
+    methodKind: "client_streaming";
+    input: typeof WriteArchiveRequestSchema;
+    output: typeof WriteArchiveResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_picod_v1_filesystem, 0);

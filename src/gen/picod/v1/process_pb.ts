@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file picod/v1/process.proto.
  */
 export const file_picod_v1_process: GenFile = /*@__PURE__*/
-  fileDesc("ChZwaWNvZC92MS9wcm9jZXNzLnByb3RvEghwaWNvZC52MSI6Cg9Qcm9jZXNzU2VsZWN0b3ISDAoCaWQYASABKAlIABINCgN0YWcYAiABKAlIAEIKCghzZWxlY3RvciIlCgdQdHlTaXplEgwKBGNvbHMYASABKA0SDAoEcm93cxgCIAEoDSK1AwoMU3RhcnRSZXF1ZXN0Eg8KB2NvbW1hbmQYASABKAkSDAoEYXJndhgCIAMoCRILCgNjd2QYAyABKAkSLAoDZW52GAQgAygLMh8ucGljb2QudjEuU3RhcnRSZXF1ZXN0LkVudkVudHJ5EgwKBHVzZXIYBSABKAkSHgoDcHR5GAYgASgLMhEucGljb2QudjEuUHR5U2l6ZRINCgVzdGRpbhgHIAEoCBIUCgd0aW1lb3V0GAggASgCSACIAQESKAoGbGltaXRzGAkgASgLMhgucGljb2QudjEuUmVzb3VyY2VMaW1pdHMSCgoCaWQYCiABKAkSCwoDdGFnGAsgASgJEg0KBWxhYmVsGAwgASgJEhQKDGJhY2twcmVzc3VyZRgNIAEoCBI1ChJrZWVwYWxpdmVfaW50ZXJ2YWwYDiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDQoFbG9naW4YDyABKAgSEgoKc2Vzc2lvbl9pZBgQIAEoCRoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgoKCF90aW1lb3V0IjYKDVN0YXJ0UmVzcG9uc2USJQoFZXZlbnQYASABKAsyFi5waWNvZC52MS5Qcm9jZXNzRXZlbnQiwQEKDUF0dGFjaFJlcXVlc3QSKgoHcHJvY2VzcxgBIAEoCzIZLnBpY29kLnYxLlByb2Nlc3NTZWxlY3RvchIlCgRmcm9tGAIgASgLMhcucGljb2QudjEuT3V0cHV0T2Zmc2V0cxIQCghmcm9tX2VuZBgDIAEoCBIUCgxiYWNrcHJlc3N1cmUYBCABKAgSNQoSa2VlcGFsaXZlX2ludGVydmFsGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uImkKDU91dHB1dE9mZnNldHMSEwoGc3Rkb3V0GAEgASgESACIAQESEwoGc3RkZXJyGAIgASgESAGIAQESEAoDcHR5GAMgASgESAKIAQFCCQoHX3N0ZG91dEIJCgdfc3RkZXJyQgYKBF9wdHkiNwoOQXR0YWNoUmVzcG9uc2USJQoFZXZlbnQYASABKAsyFi5waWNvZC52MS5Qcm9jZXNzRXZlbnQi/AEKDFByb2Nlc3NFdmVudBIrCgdzdGFydGVkGAEgASgLMhgucGljb2QudjEuUHJvY2Vzc1N0YXJ0ZWRIABIpCgZvdXRwdXQYAiABKAsyFy5waWNvZC52MS5Qcm9jZXNzT3V0cHV0SAASMQoHdHJpbW1lZBgDIAEoCzIeLnBpY29kLnYxLlByb2Nlc3NPdXRwdXRUcmltbWVkSAASLwoJa2VlcGFsaXZlGAQgASgLMhoucGljb2QudjEuUHJvY2Vzc0tlZXBhbGl2ZUgAEicKBWVuZGVkGAUgASgLMhYucGljb2QudjEuUHJvY2Vzc0VuZGVkSABCBwoFZXZlbnQiNAoOUHJvY2Vzc1N0YXJ0ZWQSIgoHcHJvY2VzcxgBIAEoCzIRLnBpY29kLnYxLlByb2Nlc3MiXAoNUHJvY2Vzc091dHB1dBIQCgZzdGRvdXQYASABKAxIABIQCgZzdGRlcnIYAiABKAxIABINCgNwdHkYAyABKAxIABIOCgZvZmZzZXQYBCABKARCCAoGb3V0cHV0IlgKFFByb2Nlc3NPdXRwdXRUcmltbWVkEiYKBnN0cmVhbRgBIAEoDjIWLnBpY29kLnYxLk91dHB1dFN0cmVhbRIMCgRmcm9tGAIgASgEEgoKAnRvGAMgASgEIhIKEFByb2Nlc3NLZWVwYWxpdmUihwEKDFByb2Nlc3NFbmRlZBIiCgdvdXRjb21lGAEgASgLMhEucGljb2QudjEuT3V0Y29tZRImCgV1c2FnZRgCIAEoCzIXLnBpY29kLnYxLlJlc291cmNlVXNhZ2USKwoIZHVyYXRpb24YAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24i2QQKB1Byb2Nlc3MSCgoCaWQYASABKAkSCwoDdGFnGAIgASgJEg0KBWxhYmVsGAMgASgJEiYKBXN0YXRlGAQgASgOMhcucGljb2QudjEuUHJvY2Vzcy5TdGF0ZRILCgNwaWQYBSABKA0SDwoHY29tbWFuZBgGIAEoCRIMCgRhcmd2GAcgAygJEgsKA2N3ZBgIIAEoCRIMCgR1c2VyGAkgASgJEh4KA3B0eRgKIAEoCzIRLnBpY29kLnYxLlB0eVNpemUSLgoKc3RhcnRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiIKB291dGNvbWUYDSABKAsyES5waWNvZC52MS5PdXRjb21lEiYKBXVzYWdlGA4gASgLMhcucGljb2QudjEuUmVzb3VyY2VVc2FnZRIoCgd3cml0dGVuGA8gASgLMhcucGljb2QudjEuT3V0cHV0T2Zmc2V0cxIqCglrZXB0X2Zyb20YECABKAsyFy5waWNvZC52MS5PdXRwdXRPZmZzZXRzEhYKDmxpdmVfcHJvY2Vzc2VzGBEgASgNEhMKC2lucHV0X2J5dGVzGBIgASgEEhIKCnNlc3Npb25faWQYEyABKAkiVgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIRCg1TVEFURV9SVU5OSU5HEAESEgoOU1RBVEVfU1RPUFBJTkcQAhIPCgtTVEFURV9FTkRFRBADIj8KEUdldFByb2Nlc3NSZXF1ZXN0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3IiOAoSR2V0UHJvY2Vzc1Jlc3BvbnNlEiIKB3Byb2Nlc3MYASABKAsyES5waWNvZC52MS5Qcm9jZXNzIksKFExpc3RQcm9jZXNzZXNSZXF1ZXN0EgsKA3RhZxgBIAEoCRImCgVzdGF0ZRgCIAEoDjIXLnBpY29kLnYxLlByb2Nlc3MuU3RhdGUiPQoVTGlzdFByb2Nlc3Nlc1Jlc3BvbnNlEiQKCXByb2Nlc3NlcxgBIAMoCzIRLnBpY29kLnYxLlByb2Nlc3MiTgoVV2F0Y2hQcm9jZXNzZXNSZXF1ZXN0EjUKEmtlZXBhbGl2ZV9pbnRlcnZhbBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiLYAQoWV2F0Y2hQcm9jZXNzZXNSZXNwb25zZRIkCgdzdGFydGVkGAEgASgLMhEucGljb2QudjEuUHJvY2Vzc0gAEiQKB3VwZGF0ZWQYAiABKAsyES5waWNvZC52MS5Qcm9jZXNzSAASIgoFZW5kZWQYAyABKAsyES5waWNvZC52MS5Qcm9jZXNzSAASFAoKZGVsZXRlZF9pZBgEIAEoCUgAEi8KCWtlZXBhbGl2ZRgFIAEoCzIaLnBpY29kLnYxLlByb2Nlc3NLZWVwYWxpdmVIAEIHCgVldmVudCJsChBTZW5kSW5wdXRSZXF1ZXN0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3ISDAoEZGF0YRgCIAEoDBITCgZvZmZzZXQYAyABKARIAIgBAUIJCgdfb2Zmc2V0IigKEVNlbmRJbnB1dFJlc3BvbnNlEhMKC2lucHV0X2J5dGVzGAEgASgEIl4KElN0cmVhbUlucHV0UmVxdWVzdBItCgZ0YXJnZXQYASABKAsyGy5waWNvZC52MS5TdHJlYW1JbnB1dFRhcmdldEgAEg4KBGRhdGEYAiABKAxIAEIJCgdyZXF1ZXN0Im4KEVN0cmVhbUlucHV0VGFyZ2V0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3ISEwoGb2Zmc2V0GAIgASgESACIAQESDQoFY2xvc2UYAyABKAhCCQoHX29mZnNldCIqChNTdHJlYW1JbnB1dFJlc3BvbnNlEhMKC2lucHV0X2J5dGVzGAEgASgEIj8KEUNsb3NlSW5wdXRSZXF1ZXN0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3IiFAoSQ2xvc2VJbnB1dFJlc3BvbnNlIl8KEFJlc2l6ZVB0eVJlcXVlc3QSKgoHcHJvY2VzcxgBIAEoCzIZLnBpY29kLnYxLlByb2Nlc3NTZWxlY3RvchIfCgRzaXplGAIgASgLMhEucGljb2QudjEuUHR5U2l6ZSITChFSZXNpemVQdHlSZXNwb25zZSJkChFTZW5kU2lnbmFsUmVxdWVzdBIqCgdwcm9jZXNzGAEgASgLMhkucGljb2QudjEuUHJvY2Vzc1NlbGVjdG9yEg4KBnNpZ25hbBgCIAEoCRITCgtsZWFkZXJfb25seRgDIAEoCCIUChJTZW5kU2lnbmFsUmVzcG9uc2UiegoUVXBkYXRlUHJvY2Vzc1JlcXVlc3QSKgoHcHJvY2VzcxgBIAEoCzIZLnBpY29kLnYxLlByb2Nlc3NTZWxlY3RvchIQCgN0YWcYAiABKAlIAIgBARISCgVsYWJlbBgDIAEoCUgBiAEBQgYKBF90YWdCCAoGX2xhYmVsIjsKFVVwZGF0ZVByb2Nlc3NSZXNwb25zZRIiCgdwcm9jZXNzGAEgASgLMhEucGljb2QudjEuUHJvY2VzcyJqChJTdG9wUHJvY2Vzc1JlcXVlc3QSKgoHcHJvY2VzcxgBIAEoCzIZLnBpY29kLnYxLlByb2Nlc3NTZWxlY3RvchIoCgVncmFjZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJmChNTdG9wUHJvY2Vzc1Jlc3BvbnNlEiIKB3Byb2Nlc3MYASABKAsyES5waWNvZC52MS5Qcm9jZXNzEg4KBmZvcmNlZBgCIAEoCBIbChNzdXJ2aXZpbmdfcHJvY2Vzc2VzGAMgASgNIlAKFERlbGV0ZVByb2Nlc3NSZXF1ZXN0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3ISDAoEc3RvcBgCIAEoCCIXChVEZWxldGVQcm9jZXNzUmVzcG9uc2UiwQIKDkV4ZWN1dGVSZXF1ZXN0Eg8KB2NvbW1hbmQYASABKAkSFAoHdGltZW91dBgCIAEoAkgAiAEBEgsKA2N3ZBgDIAEoCRIuCgNlbnYYBCADKAsyIS5waWNvZC52MS5FeGVjdXRlUmVxdWVzdC5FbnZFbnRyeRIMCgR1c2VyGAUgASgJEg0KBXN0ZGluGAYgASgMEgwKBGFyZ3YYByADKAkSHQoQbWF4X291dHB1dF9ieXRlcxgIIAEoBEgBiAEBEgoKAmlkGAkgASgJEigKBmxpbWl0cxgKIAEoCzIYLnBpY29kLnYxLlJlc291cmNlTGltaXRzGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCgoIX3RpbWVvdXRCEwoRX21heF9vdXRwdXRfYnl0ZXMi5gEKDlJlc291cmNlTGltaXRzEhkKDG1lbW9yeV9ieXRlcxgBIAEoBEgAiAEBEhgKC2NwdV9zZWNvbmRzGAIgASgESAGIAQESFgoJcHJvY2Vzc2VzGAMgASgESAKIAQESFwoKb3Blbl9maWxlcxgEIAEoBEgDiAEBEhwKD2ZpbGVfc2l6ZV9ieXRlcxgFIAEoBEgEiAEBQg8KDV9tZW1vcnlfYnl0ZXNCDgoMX2NwdV9zZWNvbmRzQgwKCl9wcm9jZXNzZXNCDQoLX29wZW5fZmlsZXNCEgoQX2ZpbGVfc2l6ZV9ieXRlcyKzAgoPRXhlY3V0ZVJlc3BvbnNlEg4KBnN0ZG91dBgBIAEoCRIOCgZzdGRlcnIYAiABKAkSEQoJZXhpdF9jb2RlGAMgASgFEiIKB291dGNvbWUYBCABKAsyES5waWNvZC52MS5PdXRjb21lEi8KDnN0ZG91dF9zdW1tYXJ5GAUgASgLMhcucGljb2QudjEuT3V0cHV0U3VtbWFyeRIvCg5zdGRlcnJfc3VtbWFyeRgGIAEoCzIXLnBpY29kLnYxLk91dHB1dFN1bW1hcnkSKwoIZHVyYXRpb24YByABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJgoFdXNhZ2UYCCABKAsyFy5waWNvZC52MS5SZXNvdXJjZVVzYWdlEhIKCnByb2Nlc3NfaWQYCSABKAkiaQoNT3V0cHV0U3VtbWFyeRITCgt0b3RhbF9ieXRlcxgBIAEoBBIVCg1vbWl0dGVkX2J5dGVzGAIgASgEEhUKDW9taXR0ZWRfbGluZXMYAyABKAQSFQoNdXRmOF9yZXBsYWNlZBgEIAEoCCLPAgoHT3V0Y29tZRIoCgZyZWFzb24YASABKA4yGC5waWNvZC52MS5PdXRjb21lLlJlYXNvbhIRCglleGl0X2NvZGUYAiABKAUSDgoGc2lnbmFsGAMgASgJEg4KBmZvcmNlZBgEIAEoCBIbChNzdXJ2aXZpbmdfcHJvY2Vzc2VzGAUgASgNEg8KB21lc3NhZ2UYBiABKAkiuAEKBlJlYXNvbhIWChJSRUFTT05fVU5TUEVDSUZJRUQQABIRCg1SRUFTT05fRVhJVEVEEAESEwoPUkVBU09OX1NJR05BTEVEEAISFAoQUkVBU09OX1RJTUVEX09VVBADEhQKEFJFQVNPTl9DQU5DRUxMRUQQBBIYChRSRUFTT05fT1VUX09GX01FTU9SWRAFEhcKE1JFQVNPTl9TUEFXTl9GQUlMRUQQBhIPCgtSRUFTT05fTE9TVBAHIoQBCg1SZXNvdXJjZVVzYWdlEiwKCXVzZXJfdGltZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIuCgtzeXN0ZW1fdGltZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIVCg1tYXhfcnNzX2J5dGVzGAMgASgEKngKDE91dHB1dFN0cmVhbRIdChlPVVRQVVRfU1RSRUFNX1VOU1BFQ0lGSUVEEAASGAoUT1VUUFVUX1NUUkVBTV9TVERPVVQQARIYChRPVVRQVVRfU1RSRUFNX1NUREVSUhACEhUKEU9VVFBVVF9TVFJFQU1fUFRZEAMymQgKDlByb2Nlc3NTZXJ2aWNlEj4KB0V4ZWN1dGUSGC5waWNvZC52MS5FeGVjdXRlUmVxdWVzdBoZLnBpY29kLnYxLkV4ZWN1dGVSZXNwb25zZRI6CgVTdGFydBIWLnBpY29kLnYxLlN0YXJ0UmVxdWVzdBoXLnBpY29kLnYxLlN0YXJ0UmVzcG9uc2UwARI9CgZBdHRhY2gSFy5waWNvZC52MS5BdHRhY2hSZXF1ZXN0GhgucGljb2QudjEuQXR0YWNoUmVzcG9uc2UwARJHCgpHZXRQcm9jZXNzEhsucGljb2QudjEuR2V0UHJvY2Vzc1JlcXVlc3QaHC5waWNvZC52MS5HZXRQcm9jZXNzUmVzcG9uc2USUAoNTGlzdFByb2Nlc3NlcxIeLnBpY29kLnYxLkxpc3RQcm9jZXNzZXNSZXF1ZXN0Gh8ucGljb2QudjEuTGlzdFByb2Nlc3Nlc1Jlc3BvbnNlElUKDldhdGNoUHJvY2Vzc2VzEh8ucGljb2QudjEuV2F0Y2hQcm9jZXNzZXNSZXF1ZXN0GiAucGljb2QudjEuV2F0Y2hQcm9jZXNzZXNSZXNwb25zZTABEkQKCVNlbmRJbnB1dBIaLnBpY29kLnYxLlNlbmRJbnB1dFJlcXVlc3QaGy5waWNvZC52MS5TZW5kSW5wdXRSZXNwb25zZRJMCgtTdHJlYW1JbnB1dBIcLnBpY29kLnYxLlN0cmVhbUlucHV0UmVxdWVzdBodLnBpY29kLnYxLlN0cmVhbUlucHV0UmVzcG9uc2UoARJHCgpDbG9zZUlucHV0EhsucGljb2QudjEuQ2xvc2VJbnB1dFJlcXVlc3QaHC5waWNvZC52MS5DbG9zZUlucHV0UmVzcG9uc2USRAoJUmVzaXplUHR5EhoucGljb2QudjEuUmVzaXplUHR5UmVxdWVzdBobLnBpY29kLnYxLlJlc2l6ZVB0eVJlc3BvbnNlEkcKClNlbmRTaWduYWwSGy5waWNvZC52MS5TZW5kU2lnbmFsUmVxdWVzdBocLnBpY29kLnYxLlNlbmRTaWduYWxSZXNwb25zZRJQCg1VcGRhdGVQcm9jZXNzEh4ucGljb2QudjEuVXBkYXRlUHJvY2Vzc1JlcXVlc3QaHy5waWNvZC52MS5VcGRhdGVQcm9jZXNzUmVzcG9uc2USSgoLU3RvcFByb2Nlc3MSHC5waWNvZC52MS5TdG9wUHJvY2Vzc1JlcXVlc3QaHS5waWNvZC52MS5TdG9wUHJvY2Vzc1Jlc3BvbnNlElAKDURlbGV0ZVByb2Nlc3MSHi5waWNvZC52MS5EZWxldGVQcm9jZXNzUmVxdWVzdBofLnBpY29kLnYxLkRlbGV0ZVByb2Nlc3NSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("ChZwaWNvZC92MS9wcm9jZXNzLnByb3RvEghwaWNvZC52MSI6Cg9Qcm9jZXNzU2VsZWN0b3ISDAoCaWQYASABKAlIABINCgN0YWcYAiABKAlIAEIKCghzZWxlY3RvciIlCgdQdHlTaXplEgwKBGNvbHMYASABKA0SDAoEcm93cxgCIAEoDSLzAwoMU3RhcnRSZXF1ZXN0Eg8KB2NvbW1hbmQYASABKAkSDAoEYXJndhgCIAMoCRILCgNjd2QYAyABKAkSLAoDZW52GAQgAygLMh8ucGljb2QudjEuU3RhcnRSZXF1ZXN0LkVudkVudHJ5EgwKBHVzZXIYBSABKAkSHgoDcHR5GAYgASgLMhEucGljb2QudjEuUHR5U2l6ZRINCgVzdGRpbhgHIAEoCBIUCgd0aW1lb3V0GAggASgCSACIAQESKAoGbGltaXRzGAkgASgLMhgucGljb2QudjEuUmVzb3VyY2VMaW1pdHMSCgoCaWQYCiABKAkSCwoDdGFnGAsgASgJEg0KBWxhYmVsGAwgASgJEhQKDGJhY2twcmVzc3VyZRgNIAEoCBI1ChJrZWVwYWxpdmVfaW50ZXJ2YWwYDiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDQoFbG9naW4YDyABKAgSEgoKc2Vzc2lvbl9pZBgQIAEoCRITCgtmb2xsb3dlcl9pZBgRIAEoCRInCgRob2xkGBIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCgoIX3RpbWVvdXQiNgoNU3RhcnRSZXNwb25zZRIlCgVldmVudBgBIAEoCzIWLnBpY29kLnYxLlByb2Nlc3NFdmVudCL/AQoNQXR0YWNoUmVxdWVzdBIqCgdwcm9jZXNzGAEgASgLMhkucGljb2QudjEuUHJvY2Vzc1NlbGVjdG9yEiUKBGZyb20YAiABKAsyFy5waWNvZC52MS5PdXRwdXRPZmZzZXRzEhAKCGZyb21fZW5kGAMgASgIEhQKDGJhY2twcmVzc3VyZRgEIAEoCBI1ChJrZWVwYWxpdmVfaW50ZXJ2YWwYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEwoLZm9sbG93ZXJfaWQYBiABKAkSJwoEaG9sZBgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiKXAQoYQWNrbm93bGVkZ2VPdXRwdXRSZXF1ZXN0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3ISEwoLZm9sbG93ZXJfaWQYAiABKAkSKQoIcmVjZWl2ZWQYAyABKAsyFy5waWNvZC52MS5PdXRwdXRPZmZzZXRzEg8KB3JlbGVhc2UYBCABKAgiGwoZQWNrbm93bGVkZ2VPdXRwdXRSZXNwb25zZSJpCg1PdXRwdXRPZmZzZXRzEhMKBnN0ZG91dBgBIAEoBEgAiAEBEhMKBnN0ZGVychgCIAEoBEgBiAEBEhAKA3B0eRgDIAEoBEgCiAEBQgkKB19zdGRvdXRCCQoHX3N0ZGVyckIGCgRfcHR5IjcKDkF0dGFjaFJlc3BvbnNlEiUKBWV2ZW50GAEgASgLMhYucGljb2QudjEuUHJvY2Vzc0V2ZW50IvwBCgxQcm9jZXNzRXZlbnQSKwoHc3RhcnRlZBgBIAEoCzIYLnBpY29kLnYxLlByb2Nlc3NTdGFydGVkSAASKQoGb3V0cHV0GAIgASgLMhcucGljb2QudjEuUHJvY2Vzc091dHB1dEgAEjEKB3RyaW1tZWQYAyABKAsyHi5waWNvZC52MS5Qcm9jZXNzT3V0cHV0VHJpbW1lZEgAEi8KCWtlZXBhbGl2ZRgEIAEoCzIaLnBpY29kLnYxLlByb2Nlc3NLZWVwYWxpdmVIABInCgVlbmRlZBgFIAEoCzIWLnBpY29kLnYxLlByb2Nlc3NFbmRlZEgAQgcKBWV2ZW50IjQKDlByb2Nlc3NTdGFydGVkEiIKB3Byb2Nlc3MYASABKAsyES5waWNvZC52MS5Qcm9jZXNzIlwKDVByb2Nlc3NPdXRwdXQSEAoGc3Rkb3V0GAEgASgMSAASEAoGc3RkZXJyGAIgASgMSAASDQoDcHR5GAMgASgMSAASDgoGb2Zmc2V0GAQgASgEQggKBm91dHB1dCJYChRQcm9jZXNzT3V0cHV0VHJpbW1lZBImCgZzdHJlYW0YASABKA4yFi5waWNvZC52MS5PdXRwdXRTdHJlYW0SDAoEZnJvbRgCIAEoBBIKCgJ0bxgDIAEoBCISChBQcm9jZXNzS2VlcGFsaXZlIocBCgxQcm9jZXNzRW5kZWQSIgoHb3V0Y29tZRgBIAEoCzIRLnBpY29kLnYxLk91dGNvbWUSJgoFdXNhZ2UYAiABKAsyFy5waWNvZC52MS5SZXNvdXJjZVVzYWdlEisKCGR1cmF0aW9uGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uItkECgdQcm9jZXNzEgoKAmlkGAEgASgJEgsKA3RhZxgCIAEoCRINCgVsYWJlbBgDIAEoCRImCgVzdGF0ZRgEIAEoDjIXLnBpY29kLnYxLlByb2Nlc3MuU3RhdGUSCwoDcGlkGAUgASgNEg8KB2NvbW1hbmQYBiABKAkSDAoEYXJndhgHIAMoCRILCgNjd2QYCCABKAkSDAoEdXNlchgJIAEoCRIeCgNwdHkYCiABKAsyES5waWNvZC52MS5QdHlTaXplEi4KCnN0YXJ0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIiCgdvdXRjb21lGA0gASgLMhEucGljb2QudjEuT3V0Y29tZRImCgV1c2FnZRgOIAEoCzIXLnBpY29kLnYxLlJlc291cmNlVXNhZ2USKAoHd3JpdHRlbhgPIAEoCzIXLnBpY29kLnYxLk91dHB1dE9mZnNldHMSKgoJa2VwdF9mcm9tGBAgASgLMhcucGljb2QudjEuT3V0cHV0T2Zmc2V0cxIWCg5saXZlX3Byb2Nlc3NlcxgRIAEoDRITCgtpbnB1dF9ieXRlcxgSIAEoBBISCgpzZXNzaW9uX2lkGBMgASgJIlYKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEQoNU1RBVEVfUlVOTklORxABEhIKDlNUQVRFX1NUT1BQSU5HEAISDwoLU1RBVEVfRU5ERUQQAyI/ChFHZXRQcm9jZXNzUmVxdWVzdBIqCgdwcm9jZXNzGAEgASgLMhkucGljb2QudjEuUHJvY2Vzc1NlbGVjdG9yIjgKEkdldFByb2Nlc3NSZXNwb25zZRIiCgdwcm9jZXNzGAEgASgLMhEucGljb2QudjEuUHJvY2VzcyJLChRMaXN0UHJvY2Vzc2VzUmVxdWVzdBILCgN0YWcYASABKAkSJgoFc3RhdGUYAiABKA4yFy5waWNvZC52MS5Qcm9jZXNzLlN0YXRlIj0KFUxpc3RQcm9jZXNzZXNSZXNwb25zZRIkCglwcm9jZXNzZXMYASADKAsyES5waWNvZC52MS5Qcm9jZXNzIk4KFVdhdGNoUHJvY2Vzc2VzUmVxdWVzdBI1ChJrZWVwYWxpdmVfaW50ZXJ2YWwYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24i2AEKFldhdGNoUHJvY2Vzc2VzUmVzcG9uc2USJAoHc3RhcnRlZBgBIAEoCzIRLnBpY29kLnYxLlByb2Nlc3NIABIkCgd1cGRhdGVkGAIgASgLMhEucGljb2QudjEuUHJvY2Vzc0gAEiIKBWVuZGVkGAMgASgLMhEucGljb2QudjEuUHJvY2Vzc0gAEhQKCmRlbGV0ZWRfaWQYBCABKAlIABIvCglrZWVwYWxpdmUYBSABKAsyGi5waWNvZC52MS5Qcm9jZXNzS2VlcGFsaXZlSABCBwoFZXZlbnQifgoQU2VuZElucHV0UmVxdWVzdBIqCgdwcm9jZXNzGAEgASgLMhkucGljb2QudjEuUHJvY2Vzc1NlbGVjdG9yEgwKBGRhdGEYAiABKAwSEwoGb2Zmc2V0GAMgASgESACIAQESEAoId3JpdGVfaWQYBCABKAlCCQoHX29mZnNldCIoChFTZW5kSW5wdXRSZXNwb25zZRITCgtpbnB1dF9ieXRlcxgBIAEoBCJeChJTdHJlYW1JbnB1dFJlcXVlc3QSLQoGdGFyZ2V0GAEgASgLMhsucGljb2QudjEuU3RyZWFtSW5wdXRUYXJnZXRIABIOCgRkYXRhGAIgASgMSABCCQoHcmVxdWVzdCJuChFTdHJlYW1JbnB1dFRhcmdldBIqCgdwcm9jZXNzGAEgASgLMhkucGljb2QudjEuUHJvY2Vzc1NlbGVjdG9yEhMKBm9mZnNldBgCIAEoBEgAiAEBEg0KBWNsb3NlGAMgASgIQgkKB19vZmZzZXQiKgoTU3RyZWFtSW5wdXRSZXNwb25zZRITCgtpbnB1dF9ieXRlcxgBIAEoBCI/ChFDbG9zZUlucHV0UmVxdWVzdBIqCgdwcm9jZXNzGAEgASgLMhkucGljb2QudjEuUHJvY2Vzc1NlbGVjdG9yIhQKEkNsb3NlSW5wdXRSZXNwb25zZSJfChBSZXNpemVQdHlSZXF1ZXN0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3ISHwoEc2l6ZRgCIAEoCzIRLnBpY29kLnYxLlB0eVNpemUiEwoRUmVzaXplUHR5UmVzcG9uc2UiZAoRU2VuZFNpZ25hbFJlcXVlc3QSKgoHcHJvY2VzcxgBIAEoCzIZLnBpY29kLnYxLlByb2Nlc3NTZWxlY3RvchIOCgZzaWduYWwYAiABKAkSEwoLbGVhZGVyX29ubHkYAyABKAgiFAoSU2VuZFNpZ25hbFJlc3BvbnNlInoKFFVwZGF0ZVByb2Nlc3NSZXF1ZXN0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3ISEAoDdGFnGAIgASgJSACIAQESEgoFbGFiZWwYAyABKAlIAYgBAUIGCgRfdGFnQggKBl9sYWJlbCI7ChVVcGRhdGVQcm9jZXNzUmVzcG9uc2USIgoHcHJvY2VzcxgBIAEoCzIRLnBpY29kLnYxLlByb2Nlc3MiagoSU3RvcFByb2Nlc3NSZXF1ZXN0EioKB3Byb2Nlc3MYASABKAsyGS5waWNvZC52MS5Qcm9jZXNzU2VsZWN0b3ISKAoFZ3JhY2UYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iZgoTU3RvcFByb2Nlc3NSZXNwb25zZRIiCgdwcm9jZXNzGAEgASgLMhEucGljb2QudjEuUHJvY2VzcxIOCgZmb3JjZWQYAiABKAgSGwoTc3Vydml2aW5nX3Byb2Nlc3NlcxgDIAEoDSJQChREZWxldGVQcm9jZXNzUmVxdWVzdBIqCgdwcm9jZXNzGAEgASgLMhkucGljb2QudjEuUHJvY2Vzc1NlbGVjdG9yEgwKBHN0b3AYAiABKAgiFwoVRGVsZXRlUHJvY2Vzc1Jlc3BvbnNlIsECCg5FeGVjdXRlUmVxdWVzdBIPCgdjb21tYW5kGAEgASgJEhQKB3RpbWVvdXQYAiABKAJIAIgBARILCgNjd2QYAyABKAkSLgoDZW52GAQgAygLMiEucGljb2QudjEuRXhlY3V0ZVJlcXVlc3QuRW52RW50cnkSDAoEdXNlchgFIAEoCRINCgVzdGRpbhgGIAEoDBIMCgRhcmd2GAcgAygJEh0KEG1heF9vdXRwdXRfYnl0ZXMYCCABKARIAYgBARIKCgJpZBgJIAEoCRIoCgZsaW1pdHMYCiABKAsyGC5waWNvZC52MS5SZXNvdXJjZUxpbWl0cxoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgoKCF90aW1lb3V0QhMKEV9tYXhfb3V0cHV0X2J5dGVzIuYBCg5SZXNvdXJjZUxpbWl0cxIZCgxtZW1vcnlfYnl0ZXMYASABKARIAIgBARIYCgtjcHVfc2Vjb25kcxgCIAEoBEgBiAEBEhYKCXByb2Nlc3NlcxgDIAEoBEgCiAEBEhcKCm9wZW5fZmlsZXMYBCABKARIA4gBARIcCg9maWxlX3NpemVfYnl0ZXMYBSABKARIBIgBAUIPCg1fbWVtb3J5X2J5dGVzQg4KDF9jcHVfc2Vjb25kc0IMCgpfcHJvY2Vzc2VzQg0KC19vcGVuX2ZpbGVzQhIKEF9maWxlX3NpemVfYnl0ZXMiswIKD0V4ZWN1dGVSZXNwb25zZRIOCgZzdGRvdXQYASABKAkSDgoGc3RkZXJyGAIgASgJEhEKCWV4aXRfY29kZRgDIAEoBRIiCgdvdXRjb21lGAQgASgLMhEucGljb2QudjEuT3V0Y29tZRIvCg5zdGRvdXRfc3VtbWFyeRgFIAEoCzIXLnBpY29kLnYxLk91dHB1dFN1bW1hcnkSLwoOc3RkZXJyX3N1bW1hcnkYBiABKAsyFy5waWNvZC52MS5PdXRwdXRTdW1tYXJ5EisKCGR1cmF0aW9uGAcgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiYKBXVzYWdlGAggASgLMhcucGljb2QudjEuUmVzb3VyY2VVc2FnZRISCgpwcm9jZXNzX2lkGAkgASgJImkKDU91dHB1dFN1bW1hcnkSEwoLdG90YWxfYnl0ZXMYASABKAQSFQoNb21pdHRlZF9ieXRlcxgCIAEoBBIVCg1vbWl0dGVkX2xpbmVzGAMgASgEEhUKDXV0ZjhfcmVwbGFjZWQYBCABKAgizwIKB091dGNvbWUSKAoGcmVhc29uGAEgASgOMhgucGljb2QudjEuT3V0Y29tZS5SZWFzb24SEQoJZXhpdF9jb2RlGAIgASgFEg4KBnNpZ25hbBgDIAEoCRIOCgZmb3JjZWQYBCABKAgSGwoTc3Vydml2aW5nX3Byb2Nlc3NlcxgFIAEoDRIPCgdtZXNzYWdlGAYgASgJIrgBCgZSZWFzb24SFgoSUkVBU09OX1VOU1BFQ0lGSUVEEAASEQoNUkVBU09OX0VYSVRFRBABEhMKD1JFQVNPTl9TSUdOQUxFRBACEhQKEFJFQVNPTl9USU1FRF9PVVQQAxIUChBSRUFTT05fQ0FOQ0VMTEVEEAQSGAoUUkVBU09OX09VVF9PRl9NRU1PUlkQBRIXChNSRUFTT05fU1BBV05fRkFJTEVEEAYSDwoLUkVBU09OX0xPU1QQByKEAQoNUmVzb3VyY2VVc2FnZRIsCgl1c2VyX3RpbWUYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoLc3lzdGVtX3RpbWUYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFQoNbWF4X3Jzc19ieXRlcxgDIAEoBCp4CgxPdXRwdXRTdHJlYW0SHQoZT1VUUFVUX1NUUkVBTV9VTlNQRUNJRklFRBAAEhgKFE9VVFBVVF9TVFJFQU1fU1RET1VUEAESGAoUT1VUUFVUX1NUUkVBTV9TVERFUlIQAhIVChFPVVRQVVRfU1RSRUFNX1BUWRADMvcICg5Qcm9jZXNzU2VydmljZRI+CgdFeGVjdXRlEhgucGljb2QudjEuRXhlY3V0ZVJlcXVlc3QaGS5waWNvZC52MS5FeGVjdXRlUmVzcG9uc2USOgoFU3RhcnQSFi5waWNvZC52MS5TdGFydFJlcXVlc3QaFy5waWNvZC52MS5TdGFydFJlc3BvbnNlMAESPQoGQXR0YWNoEhcucGljb2QudjEuQXR0YWNoUmVxdWVzdBoYLnBpY29kLnYxLkF0dGFjaFJlc3BvbnNlMAESRwoKR2V0UHJvY2VzcxIbLnBpY29kLnYxLkdldFByb2Nlc3NSZXF1ZXN0GhwucGljb2QudjEuR2V0UHJvY2Vzc1Jlc3BvbnNlElAKDUxpc3RQcm9jZXNzZXMSHi5waWNvZC52MS5MaXN0UHJvY2Vzc2VzUmVxdWVzdBofLnBpY29kLnYxLkxpc3RQcm9jZXNzZXNSZXNwb25zZRJcChFBY2tub3dsZWRnZU91dHB1dBIiLnBpY29kLnYxLkFja25vd2xlZGdlT3V0cHV0UmVxdWVzdBojLnBpY29kLnYxLkFja25vd2xlZGdlT3V0cHV0UmVzcG9uc2USVQoOV2F0Y2hQcm9jZXNzZXMSHy5waWNvZC52MS5XYXRjaFByb2Nlc3Nlc1JlcXVlc3QaIC5waWNvZC52MS5XYXRjaFByb2Nlc3Nlc1Jlc3BvbnNlMAESRAoJU2VuZElucHV0EhoucGljb2QudjEuU2VuZElucHV0UmVxdWVzdBobLnBpY29kLnYxLlNlbmRJbnB1dFJlc3BvbnNlEkwKC1N0cmVhbUlucHV0EhwucGljb2QudjEuU3RyZWFtSW5wdXRSZXF1ZXN0Gh0ucGljb2QudjEuU3RyZWFtSW5wdXRSZXNwb25zZSgBEkcKCkNsb3NlSW5wdXQSGy5waWNvZC52MS5DbG9zZUlucHV0UmVxdWVzdBocLnBpY29kLnYxLkNsb3NlSW5wdXRSZXNwb25zZRJECglSZXNpemVQdHkSGi5waWNvZC52MS5SZXNpemVQdHlSZXF1ZXN0GhsucGljb2QudjEuUmVzaXplUHR5UmVzcG9uc2USRwoKU2VuZFNpZ25hbBIbLnBpY29kLnYxLlNlbmRTaWduYWxSZXF1ZXN0GhwucGljb2QudjEuU2VuZFNpZ25hbFJlc3BvbnNlElAKDVVwZGF0ZVByb2Nlc3MSHi5waWNvZC52MS5VcGRhdGVQcm9jZXNzUmVxdWVzdBofLnBpY29kLnYxLlVwZGF0ZVByb2Nlc3NSZXNwb25zZRJKCgtTdG9wUHJvY2VzcxIcLnBpY29kLnYxLlN0b3BQcm9jZXNzUmVxdWVzdBodLnBpY29kLnYxLlN0b3BQcm9jZXNzUmVzcG9uc2USUAoNRGVsZXRlUHJvY2VzcxIeLnBpY29kLnYxLkRlbGV0ZVByb2Nlc3NSZXF1ZXN0Gh8ucGljb2QudjEuRGVsZXRlUHJvY2Vzc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * ProcessSelector names one process.
@@ -136,22 +136,22 @@ export type StartRequest = Message<"picod.v1.StartRequest"> & {
   id: string;
 
   /**
-   * A name to select it by, unique among live processes; at most 128 bytes.
+   * A name to select it by, unique among live processes; at most 128 bytes, no control characters.
    *
    * @generated from field: string tag = 11;
    */
   tag: string;
 
   /**
-   * Free text for people; at most 1024 bytes.
+   * Free text for people; at most 1024 bytes, no control characters.
    *
    * @generated from field: string label = 12;
    */
   label: string;
 
   /**
-   * Let the process wait instead of trimming output that has not been sent to this follower yet. It ends with the call: what is
-   * written before the follower attaches again may be trimmed, which it is told.
+   * Let the process wait instead of trimming output that has not been sent to this follower yet. Without a `follower_id` it ends
+   * with the call: what is written before the follower attaches again may be trimmed, which it is told.
    *
    * @generated from field: bool backpressure = 13;
    */
@@ -172,11 +172,29 @@ export type StartRequest = Message<"picod.v1.StartRequest"> & {
   login: boolean;
 
   /**
-   * Groups processes for those who list them; at most 128 bytes. PicoD gives it no meaning.
+   * Groups processes for those who list them; at most 128 bytes, no control characters. PicoD gives it no meaning.
    *
    * @generated from field: string session_id = 16;
    */
   sessionId: string;
+
+  /**
+   * Makes `backpressure` outlast a broken connection: the process waits until this follower has acknowledged its output with
+   * AcknowledgeOutput, and nothing is trimmed that it has not. What counts as received is what was acknowledged, and what lies before
+   * the offsets at which it attaches again, with the same id. A `keepalive` is sent whenever the process waits for an
+   * acknowledgement alone. 1 to 128 of the characters A-Z a-z 0-9 . _ : -, made up by the client; at most 16 per process, beyond
+   * which it is RESOURCE_EXHAUSTED. Not given to a process: it takes no part in what makes two requests the same.
+   *
+   * @generated from field: string follower_id = 17;
+   */
+  followerId: string;
+
+  /**
+   * How long that holds while the follower is not connected: 0 to 10 minutes. Default 30 s.
+   *
+   * @generated from field: google.protobuf.Duration hold = 18;
+   */
+  hold?: Duration | undefined;
 };
 
 /**
@@ -237,6 +255,16 @@ export type AttachRequest = Message<"picod.v1.AttachRequest"> & {
    * @generated from field: google.protobuf.Duration keepalive_interval = 5;
    */
   keepaliveInterval?: Duration | undefined;
+
+  /**
+   * @generated from field: string follower_id = 6;
+   */
+  followerId: string;
+
+  /**
+   * @generated from field: google.protobuf.Duration hold = 7;
+   */
+  hold?: Duration | undefined;
 };
 
 /**
@@ -245,6 +273,57 @@ export type AttachRequest = Message<"picod.v1.AttachRequest"> & {
  */
 export const AttachRequestSchema: GenMessage<AttachRequest> = /*@__PURE__*/
   messageDesc(file_picod_v1_process, 4);
+
+/**
+ * @generated from message picod.v1.AcknowledgeOutputRequest
+ */
+export type AcknowledgeOutputRequest = Message<"picod.v1.AcknowledgeOutputRequest"> & {
+  /**
+   * @generated from field: picod.v1.ProcessSelector process = 1;
+   */
+  process?: ProcessSelector | undefined;
+
+  /**
+   * As in the Start or Attach of the follower.
+   *
+   * @generated from field: string follower_id = 2;
+   */
+  followerId: string;
+
+  /**
+   * The first bytes that were not received. A stream that is not named stays where it is.
+   *
+   * @generated from field: picod.v1.OutputOffsets received = 3;
+   */
+  received?: OutputOffsets | undefined;
+
+  /**
+   * The follower will not come back: the process waits for it no longer.
+   *
+   * @generated from field: bool release = 4;
+   */
+  release: boolean;
+};
+
+/**
+ * Describes the message picod.v1.AcknowledgeOutputRequest.
+ * Use `create(AcknowledgeOutputRequestSchema)` to create a new message.
+ */
+export const AcknowledgeOutputRequestSchema: GenMessage<AcknowledgeOutputRequest> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 5);
+
+/**
+ * @generated from message picod.v1.AcknowledgeOutputResponse
+ */
+export type AcknowledgeOutputResponse = Message<"picod.v1.AcknowledgeOutputResponse"> & {
+};
+
+/**
+ * Describes the message picod.v1.AcknowledgeOutputResponse.
+ * Use `create(AcknowledgeOutputResponseSchema)` to create a new message.
+ */
+export const AcknowledgeOutputResponseSchema: GenMessage<AcknowledgeOutputResponse> = /*@__PURE__*/
+  messageDesc(file_picod_v1_process, 6);
 
 /**
  * OutputOffsets are positions in the streams of a process, in bytes since its start.
@@ -273,7 +352,7 @@ export type OutputOffsets = Message<"picod.v1.OutputOffsets"> & {
  * Use `create(OutputOffsetsSchema)` to create a new message.
  */
 export const OutputOffsetsSchema: GenMessage<OutputOffsets> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 5);
+  messageDesc(file_picod_v1_process, 7);
 
 /**
  * @generated from message picod.v1.AttachResponse
@@ -290,7 +369,7 @@ export type AttachResponse = Message<"picod.v1.AttachResponse"> & {
  * Use `create(AttachResponseSchema)` to create a new message.
  */
 export const AttachResponseSchema: GenMessage<AttachResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 6);
+  messageDesc(file_picod_v1_process, 8);
 
 /**
  * @generated from message picod.v1.ProcessEvent
@@ -323,6 +402,8 @@ export type ProcessEvent = Message<"picod.v1.ProcessEvent"> & {
     case: "trimmed";
   } | {
     /**
+     * A sign of life; also that the process waits for an acknowledgement, see StartRequest.follower_id.
+     *
      * @generated from field: picod.v1.ProcessKeepalive keepalive = 4;
      */
     value: ProcessKeepalive;
@@ -343,7 +424,7 @@ export type ProcessEvent = Message<"picod.v1.ProcessEvent"> & {
  * Use `create(ProcessEventSchema)` to create a new message.
  */
 export const ProcessEventSchema: GenMessage<ProcessEvent> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 7);
+  messageDesc(file_picod_v1_process, 9);
 
 /**
  * @generated from message picod.v1.ProcessStarted
@@ -360,7 +441,7 @@ export type ProcessStarted = Message<"picod.v1.ProcessStarted"> & {
  * Use `create(ProcessStartedSchema)` to create a new message.
  */
 export const ProcessStartedSchema: GenMessage<ProcessStarted> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 8);
+  messageDesc(file_picod_v1_process, 10);
 
 /**
  * @generated from message picod.v1.ProcessOutput
@@ -404,7 +485,7 @@ export type ProcessOutput = Message<"picod.v1.ProcessOutput"> & {
  * Use `create(ProcessOutputSchema)` to create a new message.
  */
 export const ProcessOutputSchema: GenMessage<ProcessOutput> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 9);
+  messageDesc(file_picod_v1_process, 11);
 
 /**
  * @generated from message picod.v1.ProcessOutputTrimmed
@@ -433,7 +514,7 @@ export type ProcessOutputTrimmed = Message<"picod.v1.ProcessOutputTrimmed"> & {
  * Use `create(ProcessOutputTrimmedSchema)` to create a new message.
  */
 export const ProcessOutputTrimmedSchema: GenMessage<ProcessOutputTrimmed> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 10);
+  messageDesc(file_picod_v1_process, 12);
 
 /**
  * @generated from message picod.v1.ProcessKeepalive
@@ -446,7 +527,7 @@ export type ProcessKeepalive = Message<"picod.v1.ProcessKeepalive"> & {
  * Use `create(ProcessKeepaliveSchema)` to create a new message.
  */
 export const ProcessKeepaliveSchema: GenMessage<ProcessKeepalive> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 11);
+  messageDesc(file_picod_v1_process, 13);
 
 /**
  * @generated from message picod.v1.ProcessEnded
@@ -473,7 +554,7 @@ export type ProcessEnded = Message<"picod.v1.ProcessEnded"> & {
  * Use `create(ProcessEndedSchema)` to create a new message.
  */
 export const ProcessEndedSchema: GenMessage<ProcessEnded> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 12);
+  messageDesc(file_picod_v1_process, 14);
 
 /**
  * Process describes a process, running or ended.
@@ -519,11 +600,15 @@ export type Process = Message<"picod.v1.Process"> & {
   argv: string[];
 
   /**
+   * Where it was started, as an absolute path.
+   *
    * @generated from field: string cwd = 8;
    */
   cwd: string;
 
   /**
+   * Name of the user it was started as.
+   *
    * @generated from field: string user = 9;
    */
   user: string;
@@ -596,7 +681,7 @@ export type Process = Message<"picod.v1.Process"> & {
  * Use `create(ProcessSchema)` to create a new message.
  */
 export const ProcessSchema: GenMessage<Process> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 13);
+  messageDesc(file_picod_v1_process, 15);
 
 /**
  * @generated from enum picod.v1.Process.State
@@ -629,7 +714,7 @@ export enum Process_State {
  * Describes the enum picod.v1.Process.State.
  */
 export const Process_StateSchema: GenEnum<Process_State> = /*@__PURE__*/
-  enumDesc(file_picod_v1_process, 13, 0);
+  enumDesc(file_picod_v1_process, 15, 0);
 
 /**
  * @generated from message picod.v1.GetProcessRequest
@@ -646,7 +731,7 @@ export type GetProcessRequest = Message<"picod.v1.GetProcessRequest"> & {
  * Use `create(GetProcessRequestSchema)` to create a new message.
  */
 export const GetProcessRequestSchema: GenMessage<GetProcessRequest> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 14);
+  messageDesc(file_picod_v1_process, 16);
 
 /**
  * @generated from message picod.v1.GetProcessResponse
@@ -663,7 +748,7 @@ export type GetProcessResponse = Message<"picod.v1.GetProcessResponse"> & {
  * Use `create(GetProcessResponseSchema)` to create a new message.
  */
 export const GetProcessResponseSchema: GenMessage<GetProcessResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 15);
+  messageDesc(file_picod_v1_process, 17);
 
 /**
  * @generated from message picod.v1.ListProcessesRequest
@@ -689,7 +774,7 @@ export type ListProcessesRequest = Message<"picod.v1.ListProcessesRequest"> & {
  * Use `create(ListProcessesRequestSchema)` to create a new message.
  */
 export const ListProcessesRequestSchema: GenMessage<ListProcessesRequest> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 16);
+  messageDesc(file_picod_v1_process, 18);
 
 /**
  * @generated from message picod.v1.ListProcessesResponse
@@ -706,7 +791,7 @@ export type ListProcessesResponse = Message<"picod.v1.ListProcessesResponse"> & 
  * Use `create(ListProcessesResponseSchema)` to create a new message.
  */
 export const ListProcessesResponseSchema: GenMessage<ListProcessesResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 17);
+  messageDesc(file_picod_v1_process, 19);
 
 /**
  * @generated from message picod.v1.WatchProcessesRequest
@@ -723,7 +808,7 @@ export type WatchProcessesRequest = Message<"picod.v1.WatchProcessesRequest"> & 
  * Use `create(WatchProcessesRequestSchema)` to create a new message.
  */
 export const WatchProcessesRequestSchema: GenMessage<WatchProcessesRequest> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 18);
+  messageDesc(file_picod_v1_process, 20);
 
 /**
  * @generated from message picod.v1.WatchProcessesResponse
@@ -772,7 +857,7 @@ export type WatchProcessesResponse = Message<"picod.v1.WatchProcessesResponse"> 
  * Use `create(WatchProcessesResponseSchema)` to create a new message.
  */
 export const WatchProcessesResponseSchema: GenMessage<WatchProcessesResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 19);
+  messageDesc(file_picod_v1_process, 21);
 
 /**
  * @generated from message picod.v1.SendInputRequest
@@ -794,6 +879,14 @@ export type SendInputRequest = Message<"picod.v1.SendInputRequest"> & {
    * @generated from field: optional uint64 offset = 3;
    */
   offset?: bigint | undefined;
+
+  /**
+   * Idempotency key, at most 128 bytes: a call with the key of one that was accepted before writes nothing and gets its answer. The
+   * last 1,024 of a process are remembered, also beyond its end.
+   *
+   * @generated from field: string write_id = 4;
+   */
+  writeId: string;
 };
 
 /**
@@ -801,7 +894,7 @@ export type SendInputRequest = Message<"picod.v1.SendInputRequest"> & {
  * Use `create(SendInputRequestSchema)` to create a new message.
  */
 export const SendInputRequestSchema: GenMessage<SendInputRequest> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 20);
+  messageDesc(file_picod_v1_process, 22);
 
 /**
  * @generated from message picod.v1.SendInputResponse
@@ -820,7 +913,7 @@ export type SendInputResponse = Message<"picod.v1.SendInputResponse"> & {
  * Use `create(SendInputResponseSchema)` to create a new message.
  */
 export const SendInputResponseSchema: GenMessage<SendInputResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 21);
+  messageDesc(file_picod_v1_process, 23);
 
 /**
  * @generated from message picod.v1.StreamInputRequest
@@ -851,7 +944,7 @@ export type StreamInputRequest = Message<"picod.v1.StreamInputRequest"> & {
  * Use `create(StreamInputRequestSchema)` to create a new message.
  */
 export const StreamInputRequestSchema: GenMessage<StreamInputRequest> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 22);
+  messageDesc(file_picod_v1_process, 24);
 
 /**
  * @generated from message picod.v1.StreamInputTarget
@@ -882,7 +975,7 @@ export type StreamInputTarget = Message<"picod.v1.StreamInputTarget"> & {
  * Use `create(StreamInputTargetSchema)` to create a new message.
  */
 export const StreamInputTargetSchema: GenMessage<StreamInputTarget> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 23);
+  messageDesc(file_picod_v1_process, 25);
 
 /**
  * @generated from message picod.v1.StreamInputResponse
@@ -899,7 +992,7 @@ export type StreamInputResponse = Message<"picod.v1.StreamInputResponse"> & {
  * Use `create(StreamInputResponseSchema)` to create a new message.
  */
 export const StreamInputResponseSchema: GenMessage<StreamInputResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 24);
+  messageDesc(file_picod_v1_process, 26);
 
 /**
  * @generated from message picod.v1.CloseInputRequest
@@ -916,7 +1009,7 @@ export type CloseInputRequest = Message<"picod.v1.CloseInputRequest"> & {
  * Use `create(CloseInputRequestSchema)` to create a new message.
  */
 export const CloseInputRequestSchema: GenMessage<CloseInputRequest> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 25);
+  messageDesc(file_picod_v1_process, 27);
 
 /**
  * @generated from message picod.v1.CloseInputResponse
@@ -929,7 +1022,7 @@ export type CloseInputResponse = Message<"picod.v1.CloseInputResponse"> & {
  * Use `create(CloseInputResponseSchema)` to create a new message.
  */
 export const CloseInputResponseSchema: GenMessage<CloseInputResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 26);
+  messageDesc(file_picod_v1_process, 28);
 
 /**
  * @generated from message picod.v1.ResizePtyRequest
@@ -951,7 +1044,7 @@ export type ResizePtyRequest = Message<"picod.v1.ResizePtyRequest"> & {
  * Use `create(ResizePtyRequestSchema)` to create a new message.
  */
 export const ResizePtyRequestSchema: GenMessage<ResizePtyRequest> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 27);
+  messageDesc(file_picod_v1_process, 29);
 
 /**
  * @generated from message picod.v1.ResizePtyResponse
@@ -964,7 +1057,7 @@ export type ResizePtyResponse = Message<"picod.v1.ResizePtyResponse"> & {
  * Use `create(ResizePtyResponseSchema)` to create a new message.
  */
 export const ResizePtyResponseSchema: GenMessage<ResizePtyResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 28);
+  messageDesc(file_picod_v1_process, 30);
 
 /**
  * @generated from message picod.v1.SendSignalRequest
@@ -995,7 +1088,7 @@ export type SendSignalRequest = Message<"picod.v1.SendSignalRequest"> & {
  * Use `create(SendSignalRequestSchema)` to create a new message.
  */
 export const SendSignalRequestSchema: GenMessage<SendSignalRequest> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 29);
+  messageDesc(file_picod_v1_process, 31);
 
 /**
  * @generated from message picod.v1.SendSignalResponse
@@ -1008,7 +1101,7 @@ export type SendSignalResponse = Message<"picod.v1.SendSignalResponse"> & {
  * Use `create(SendSignalResponseSchema)` to create a new message.
  */
 export const SendSignalResponseSchema: GenMessage<SendSignalResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 30);
+  messageDesc(file_picod_v1_process, 32);
 
 /**
  * @generated from message picod.v1.UpdateProcessRequest
@@ -1037,7 +1130,7 @@ export type UpdateProcessRequest = Message<"picod.v1.UpdateProcessRequest"> & {
  * Use `create(UpdateProcessRequestSchema)` to create a new message.
  */
 export const UpdateProcessRequestSchema: GenMessage<UpdateProcessRequest> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 31);
+  messageDesc(file_picod_v1_process, 33);
 
 /**
  * @generated from message picod.v1.UpdateProcessResponse
@@ -1054,7 +1147,7 @@ export type UpdateProcessResponse = Message<"picod.v1.UpdateProcessResponse"> & 
  * Use `create(UpdateProcessResponseSchema)` to create a new message.
  */
 export const UpdateProcessResponseSchema: GenMessage<UpdateProcessResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 32);
+  messageDesc(file_picod_v1_process, 34);
 
 /**
  * @generated from message picod.v1.StopProcessRequest
@@ -1078,7 +1171,7 @@ export type StopProcessRequest = Message<"picod.v1.StopProcessRequest"> & {
  * Use `create(StopProcessRequestSchema)` to create a new message.
  */
 export const StopProcessRequestSchema: GenMessage<StopProcessRequest> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 33);
+  messageDesc(file_picod_v1_process, 35);
 
 /**
  * @generated from message picod.v1.StopProcessResponse
@@ -1109,7 +1202,7 @@ export type StopProcessResponse = Message<"picod.v1.StopProcessResponse"> & {
  * Use `create(StopProcessResponseSchema)` to create a new message.
  */
 export const StopProcessResponseSchema: GenMessage<StopProcessResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 34);
+  messageDesc(file_picod_v1_process, 36);
 
 /**
  * @generated from message picod.v1.DeleteProcessRequest
@@ -1133,7 +1226,7 @@ export type DeleteProcessRequest = Message<"picod.v1.DeleteProcessRequest"> & {
  * Use `create(DeleteProcessRequestSchema)` to create a new message.
  */
 export const DeleteProcessRequestSchema: GenMessage<DeleteProcessRequest> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 35);
+  messageDesc(file_picod_v1_process, 37);
 
 /**
  * @generated from message picod.v1.DeleteProcessResponse
@@ -1146,7 +1239,7 @@ export type DeleteProcessResponse = Message<"picod.v1.DeleteProcessResponse"> & 
  * Use `create(DeleteProcessResponseSchema)` to create a new message.
  */
 export const DeleteProcessResponseSchema: GenMessage<DeleteProcessResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 36);
+  messageDesc(file_picod_v1_process, 38);
 
 /**
  * @generated from message picod.v1.ExecuteRequest
@@ -1230,7 +1323,7 @@ export type ExecuteRequest = Message<"picod.v1.ExecuteRequest"> & {
  * Use `create(ExecuteRequestSchema)` to create a new message.
  */
 export const ExecuteRequestSchema: GenMessage<ExecuteRequest> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 37);
+  messageDesc(file_picod_v1_process, 39);
 
 /**
  * ResourceLimits are set as setrlimit(2) soft and hard limits before the program starts. Absent: inherited.
@@ -1279,7 +1372,7 @@ export type ResourceLimits = Message<"picod.v1.ResourceLimits"> & {
  * Use `create(ResourceLimitsSchema)` to create a new message.
  */
 export const ResourceLimitsSchema: GenMessage<ResourceLimits> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 38);
+  messageDesc(file_picod_v1_process, 40);
 
 /**
  * @generated from message picod.v1.ExecuteResponse
@@ -1346,7 +1439,7 @@ export type ExecuteResponse = Message<"picod.v1.ExecuteResponse"> & {
  * Use `create(ExecuteResponseSchema)` to create a new message.
  */
 export const ExecuteResponseSchema: GenMessage<ExecuteResponse> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 39);
+  messageDesc(file_picod_v1_process, 41);
 
 /**
  * OutputSummary says what happened to one stream: total_bytes = bytes represented in the string + omitted_bytes.
@@ -1388,7 +1481,7 @@ export type OutputSummary = Message<"picod.v1.OutputSummary"> & {
  * Use `create(OutputSummarySchema)` to create a new message.
  */
 export const OutputSummarySchema: GenMessage<OutputSummary> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 40);
+  messageDesc(file_picod_v1_process, 42);
 
 /**
  * Outcome is the one reason why a process ended.
@@ -1442,7 +1535,7 @@ export type Outcome = Message<"picod.v1.Outcome"> & {
  * Use `create(OutcomeSchema)` to create a new message.
  */
 export const OutcomeSchema: GenMessage<Outcome> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 41);
+  messageDesc(file_picod_v1_process, 43);
 
 /**
  * @generated from enum picod.v1.Outcome.Reason
@@ -1482,7 +1575,10 @@ export enum Outcome_Reason {
   CANCELLED = 4,
 
   /**
-   * The kernel's out-of-memory killer ended it.
+   * The kernel's out-of-memory killer ended it. As well as can be told: it ended by a KILL that did not come from the daemon, while
+   * or up to 5 s after the kernel counted a victim in the daemon's own cgroup (or, without one, on the whole system). A limit
+   * on a cgroup that the program has made for itself is not seen, and another's KILL within that time is taken for the kernel's. The
+   * daemon makes the kernel prefer what it has started to itself.
    *
    * @generated from enum value: REASON_OUT_OF_MEMORY = 5;
    */
@@ -1507,7 +1603,7 @@ export enum Outcome_Reason {
  * Describes the enum picod.v1.Outcome.Reason.
  */
 export const Outcome_ReasonSchema: GenEnum<Outcome_Reason> = /*@__PURE__*/
-  enumDesc(file_picod_v1_process, 41, 0);
+  enumDesc(file_picod_v1_process, 43, 0);
 
 /**
  * ResourceUsage is what wait4(2) reports of the process and the descendants it waited for.
@@ -1539,7 +1635,7 @@ export type ResourceUsage = Message<"picod.v1.ResourceUsage"> & {
  * Use `create(ResourceUsageSchema)` to create a new message.
  */
 export const ResourceUsageSchema: GenMessage<ResourceUsage> = /*@__PURE__*/
-  messageDesc(file_picod_v1_process, 42);
+  messageDesc(file_picod_v1_process, 44);
 
 /**
  * @generated from enum picod.v1.OutputStream
@@ -1584,7 +1680,12 @@ export const OutputStreamSchema: GenEnum<OutputStream> = /*@__PURE__*/
  *   RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
  *   UNAVAILABLE         the daemon is shutting down.
  *   INTERNAL            a fault of the daemon; the message carries the request id under which the cause is logged.
+ *   ABORTED             with reason INSTANCE_CHANGED, see below.
  * Each error of the daemon's own carries a google.rpc.ErrorInfo with `domain` "picod" and a `reason`.
+ *
+ * What makes repeating safe (ids of processes, follower ids, write ids) is known to the daemon that was told, not to one that was
+ * started after it. So every answer names the run of the daemon in the header `x-picod-instance`, and a request that carries that
+ * header is refused with INSTANCE_CHANGED, before anything of it runs, by any other run: send it with what may be a repetition.
  *
  * @generated from service picod.v1.ProcessService
  */
@@ -1600,8 +1701,8 @@ export const ProcessService: GenService<{
    * Errors: INVALID_ARGUMENT when neither or both of `command` and `argv` are given, for a NUL byte, an environment name with
    * `=`, a negative timeout, arguments over the system's limit, or an unknown user; NOT_FOUND or FAILED_PRECONDITION when `cwd`
    * does not exist or is not a directory; PERMISSION_DENIED when the user may not enter `cwd`, or when a daemon that does not run as root is
-   * asked to act as another user; ALREADY_EXISTS when `id` was used for a different command; DEADLINE_EXCEEDED and CANCELLED
-   * when the caller gave up.
+   * asked to act as another user; ALREADY_EXISTS when `id` was used for a different command or a started process;
+   * DEADLINE_EXCEEDED and CANCELLED when the caller gave up.
    * A program that cannot be started is not an error: `exit_code` is 127 (not found) or 126 (not executable), as in a shell,
    * and the outcome is SPAWN_FAILED.
    * Cancelling kills the command. With an `id` it runs on, so that a repeated call finds its result; without one do not repeat
@@ -1621,7 +1722,7 @@ export const ProcessService: GenService<{
    * first output on: so a Start whose answer was lost can be repeated.
    *
    * Errors: as Execute; ALREADY_EXISTS when `id` belongs to a process of another specification (the message names the field that
-   * differs) or `tag` to another live process; RESOURCE_EXHAUSTED for too many live processes or followers of one.
+   * differs) or to an Execute, or `tag` to another live process; RESOURCE_EXHAUSTED for too many live processes or followers of one.
    * A program that cannot be started is `ended` with SPAWN_FAILED.
    * Cancelling stops following; the process runs on.
    *
@@ -1672,6 +1773,20 @@ export const ProcessService: GenService<{
     output: typeof ListProcessesResponseSchema;
   },
   /**
+   * AcknowledgeOutput tells what a follower with a `follower_id` has received, so that the process may go on and what lies before is
+   * trimmed when there is need. Acknowledging less than before changes nothing.
+   *
+   * Errors: NOT_FOUND when there is no such process, or no such follower: its hold is over; OUT_OF_RANGE when an offset lies beyond
+   * what was written. Safe to repeat. Cancelling has no effect.
+   *
+   * @generated from rpc picod.v1.ProcessService.AcknowledgeOutput
+   */
+  acknowledgeOutput: {
+    methodKind: "unary";
+    input: typeof AcknowledgeOutputRequestSchema;
+    output: typeof AcknowledgeOutputResponseSchema;
+  },
+  /**
    * WatchProcesses streams what happens to processes from now on, beginning with a keepalive.
    *
    * Errors: those of every method. Cancelling stops watching.
@@ -1686,8 +1801,8 @@ export const ProcessService: GenService<{
   /**
    * SendInput appends to the standard input, or the terminal, of a process. It answers when the bytes are accepted.
    *
-   * With `offset`, the position of `data` in everything that was ever sent, bytes that have arrived before are left out: so a
-   * call whose answer was lost can be repeated.
+   * With a `write_id` a call whose answer was lost can be repeated, whoever else sends input meanwhile. With `offset`, the position of
+   * `data` in everything that was ever sent, bytes that have arrived before are left out: for a single sender, that does the same.
    *
    * Errors: NOT_FOUND; FAILED_PRECONDITION when it has ended, was started without standard input, or its input is closed;
    * OUT_OF_RANGE when `offset` lies beyond what has arrived; RESOURCE_EXHAUSTED when too much waits for the process to read it.

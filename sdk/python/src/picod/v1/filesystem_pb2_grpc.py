@@ -32,6 +32,10 @@ class FilesystemServiceStub(object):
     `--root` every path, symbolic links included, is resolved inside that directory. The operating system decides what is
     allowed: an operation can do exactly what a shell of the acting user could do.
 
+    File names are bytes, and strings here are UTF-8. A byte of a name that is not UTF-8 appears as one character of U+EF80 to U+EFFF
+    (the byte plus 0xEF00), and such a character in a request stands for that byte; characters of that range which a name really
+    holds appear as their bytes. So every path that was answered can be sent back. `EntryInfo.raw_name` has the bytes.
+
     Errors that every method can answer:
     UNAUTHENTICATED      no token, or a wrong one.
     INVALID_ARGUMENT     the path is empty, holds a NUL byte or is too long; or the user does not exist.
@@ -66,6 +70,91 @@ class FilesystemServiceStub(object):
                 request_serializer=picod_dot_v1_dot_filesystem__pb2.WriteFileRequest.SerializeToString,
                 response_deserializer=picod_dot_v1_dot_filesystem__pb2.WriteFileResponse.FromString,
                 _registered_method=True)
+        self.CommitUpload = channel.unary_unary(
+                '/picod.v1.FilesystemService/CommitUpload',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.CommitUploadRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.CommitUploadResponse.FromString,
+                _registered_method=True)
+        self.GetUpload = channel.unary_unary(
+                '/picod.v1.FilesystemService/GetUpload',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.GetUploadRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.GetUploadResponse.FromString,
+                _registered_method=True)
+        self.ListUploads = channel.unary_unary(
+                '/picod.v1.FilesystemService/ListUploads',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.ListUploadsRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.ListUploadsResponse.FromString,
+                _registered_method=True)
+        self.AbortUpload = channel.unary_unary(
+                '/picod.v1.FilesystemService/AbortUpload',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.AbortUploadRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.AbortUploadResponse.FromString,
+                _registered_method=True)
+        self.CreateSignedUrl = channel.unary_unary(
+                '/picod.v1.FilesystemService/CreateSignedUrl',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.CreateSignedUrlRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.CreateSignedUrlResponse.FromString,
+                _registered_method=True)
+        self.ListDirectory = channel.unary_stream(
+                '/picod.v1.FilesystemService/ListDirectory',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.ListDirectoryRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.ListDirectoryResponse.FromString,
+                _registered_method=True)
+        self.MakeDirectory = channel.unary_unary(
+                '/picod.v1.FilesystemService/MakeDirectory',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.MakeDirectoryRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.MakeDirectoryResponse.FromString,
+                _registered_method=True)
+        self.Move = channel.unary_unary(
+                '/picod.v1.FilesystemService/Move',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.MoveRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.MoveResponse.FromString,
+                _registered_method=True)
+        self.Copy = channel.unary_unary(
+                '/picod.v1.FilesystemService/Copy',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.CopyRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.CopyResponse.FromString,
+                _registered_method=True)
+        self.Remove = channel.unary_unary(
+                '/picod.v1.FilesystemService/Remove',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.RemoveRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.RemoveResponse.FromString,
+                _registered_method=True)
+        self.SetAttributes = channel.unary_unary(
+                '/picod.v1.FilesystemService/SetAttributes',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.SetAttributesRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.SetAttributesResponse.FromString,
+                _registered_method=True)
+        self.WatchDirectory = channel.unary_stream(
+                '/picod.v1.FilesystemService/WatchDirectory',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.WatchDirectoryRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.WatchDirectoryResponse.FromString,
+                _registered_method=True)
+        self.GetChanges = channel.unary_unary(
+                '/picod.v1.FilesystemService/GetChanges',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.GetChangesRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.GetChangesResponse.FromString,
+                _registered_method=True)
+        self.Find = channel.unary_stream(
+                '/picod.v1.FilesystemService/Find',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.FindRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.FindResponse.FromString,
+                _registered_method=True)
+        self.Search = channel.unary_stream(
+                '/picod.v1.FilesystemService/Search',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.SearchRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.SearchResponse.FromString,
+                _registered_method=True)
+        self.ReadArchive = channel.unary_stream(
+                '/picod.v1.FilesystemService/ReadArchive',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.ReadArchiveRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.ReadArchiveResponse.FromString,
+                _registered_method=True)
+        self.WriteArchive = channel.stream_unary(
+                '/picod.v1.FilesystemService/WriteArchive',
+                request_serializer=picod_dot_v1_dot_filesystem__pb2.WriteArchiveRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_filesystem__pb2.WriteArchiveResponse.FromString,
+                _registered_method=True)
 
 
 class FilesystemServiceServicer(object):
@@ -74,6 +163,10 @@ class FilesystemServiceServicer(object):
     Paths are absolute, or relative to the acting user's working directory; `~` and `~user` expand to home directories. With
     `--root` every path, symbolic links included, is resolved inside that directory. The operating system decides what is
     allowed: an operation can do exactly what a shell of the acting user could do.
+
+    File names are bytes, and strings here are UTF-8. A byte of a name that is not UTF-8 appears as one character of U+EF80 to U+EFFF
+    (the byte plus 0xEF00), and such a character in a request stands for that byte; characters of that range which a name really
+    holds appear as their bytes. So every path that was answered can be sent back. `EntryInfo.raw_name` has the bytes.
 
     Errors that every method can answer:
     UNAUTHENTICATED      no token, or a wrong one.
@@ -127,6 +220,211 @@ class FilesystemServiceServicer(object):
         the precondition does not match; ALREADY_EXISTS when `must_not_exist` is asked and it does; OUT_OF_RANGE when the offset lies beyond
         the end of the file; DATA_LOSS when the content does not have the announced `sha256`.
         After any error, and after cancelling, the previous content is untouched (an atomic replace), and no temporary file is left.
+
+        With `upload_id` the chunks become a part of a pending upload, which CommitUpload makes a file: see there.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CommitUpload(self, request, context):
+        """CommitUpload makes a file of what WriteFile has collected under an `upload_id`.
+
+        A pending upload begins with the first WriteFile that names its id, which fixes path, user and mode. Every WriteFile adds a part at
+        its `offset`, 0 by default; parts may come in any order, at the same time, and again. What of a part has arrived counts even when
+        its call breaks: GetUpload says what is there. Nothing of it has a name until the commit, which checks that it is whole, and
+        `sha256`, and takes the name as WriteFile does. It ends with the daemon, and when nothing was added to it for an hour.
+
+        Errors: NOT_FOUND when no such upload is pending; FAILED_PRECONDITION when bytes are missing (the message says which) or a part is
+        still arriving; INVALID_ARGUMENT when it is longer than `size`; DATA_LOSS when it does not have the announced `sha256`; those of
+        WriteFile. After an error it is still pending. Cancelling before it is visible leaves it pending. It is safe to repeat with the
+        same `sha256`: a commit that has been done is answered again for an hour, as long as nothing was written to the file since.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetUpload(self, request, context):
+        """GetUpload describes a pending upload: what of it has arrived.
+
+        Errors: NOT_FOUND. Cancelling has no effect.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListUploads(self, request, context):
+        """ListUploads describes all pending uploads of a user, oldest first.
+
+        Errors: those of every method. Cancelling has no effect.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AbortUpload(self, request, context):
+        """AbortUpload drops a pending upload and frees its space. Calls that still add to it fail with NOT_FOUND.
+
+        Errors: NOT_FOUND. Cancelling has no effect.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateSignedUrl(self, request, context):
+        """CreateSignedUrl makes an address under which one file can be fetched or stored over plain HTTP without the token, for a while.
+
+        Errors: those of every method; INVALID_ARGUMENT for another method, or a lifetime of 0 or over 7 days. The file need not exist.
+        Cancelling has no effect. The address works until the daemon ends.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListDirectory(self, request, context):
+        """ListDirectory streams the entries of a directory in a stable order: by the bytes of their names, each directory followed by what
+        is in it, down to `depth`. Hidden entries are listed; symbolic links are described, not followed.
+
+        Errors: NOT_FOUND; FAILED_PRECONDITION when it is not a directory. Directories below it that cannot be read are reported in
+        `unreadable`; entries that vanish meanwhile are left out. Cancelling stops listing. It is safe to repeat.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def MakeDirectory(self, request, context):
+        """MakeDirectory makes a directory and its missing parents. One that exists already is no error.
+
+        Errors: ALREADY_EXISTS when something else has the name, or the directory itself with `must_not_exist`. After an error the
+        parents that were made are gone again. Cancelling has no effect. It is safe to repeat.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Move(self, request, context):
+        """Move renames a file, directory or link (not what the link points to), to another file system too; missing parents are made.
+
+        Within a file system it is one step of the kernel. To another one it is copied beside the destination, takes the name in one
+        step, and is then removed from where it was; an error before that leaves everything as it was.
+
+        Errors: NOT_FOUND; ALREADY_EXISTS with NO_REPLACE; FAILED_PRECONDITION when a directory would replace a file, a file a directory,
+        or the destination is a directory that is not empty; INVALID_ARGUMENT when a directory would be moved into itself;
+        UNIMPLEMENTED when EXCHANGE is asked for across file systems.
+        Cancelling stops a copy to another file system and undoes it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Copy(self, request, context):
+        """Copy copies a file, link or whole directory with modes, times and user xattrs, and as root owners; hard links among the copied
+        stay links, sparse files stay sparse, and file systems that can share the data (reflink) do. Missing parents are made.
+
+        A destination that does not exist appears as a whole, or not at all. A directory that exists is merged into: its files are
+        replaced one by one, each as a whole, and what else is in it stays.
+
+        Errors: NOT_FOUND; ALREADY_EXISTS with `must_not_exist`; FAILED_PRECONDITION when a directory would replace a file or the other way round;
+        INVALID_ARGUMENT when a directory would be copied into itself. Cancelling stops and undoes it, except for what was merged.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Remove(self, request, context):
+        """Remove removes a file, link or directory; a link itself, never what it points to.
+
+        Errors: NOT_FOUND unless `missing_ok`; FAILED_PRECONDITION for a directory that is not empty unless `recursive`, and for `/` and the
+        daemon's `--root`, always. What cannot be removed does not keep the rest: the error names the first of it.
+        Cancelling stops; what is removed is gone.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetAttributes(self, request, context):
+        """SetAttributes changes mode, owner, group, times and user xattrs; what is absent stays.
+
+        Errors: NOT_FOUND; INVALID_ARGUMENT for an unknown user or group, or an xattr outside `user.`; UNIMPLEMENTED where the file system has no
+        xattrs. They are applied in the order owner, mode, xattrs, times; an error leaves those before it changed.
+        Cancelling has no effect. It is safe to repeat.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchDirectory(self, request, context):
+        """WatchDirectory streams what changes in a directory, `ready` first: everything after it is reported.
+
+        With `recursive` directories that appear are watched too, and what was made in them before is reported as CREATED.
+        Nothing is lost silently: `overflow` says that changes are missing, `unwatched` that a directory below cannot be watched, `ended` that
+        the directory itself is gone.
+
+        Errors: NOT_FOUND; FAILED_PRECONDITION when it is not a directory; RESOURCE_EXHAUSTED when the kernel's limit of watches is reached
+        (the message names the sysctl), or the follower takes too little for too long; INVALID_ARGUMENT for a malformed pattern.
+        Cancelling stops watching.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetChanges(self, request, context):
+        """GetChanges is WatchDirectory for clients that poll: what has changed since a cursor.
+
+        Without a cursor it begins to watch, and answers with no changes and a cursor. With one it answers with what came since, at most 1,000
+        changes, and the next cursor; the same cursor can be sent again. The daemon keeps the last 10,000 changes of a watch, and ends one
+        that nobody asks for 10 minutes. When changes are missing, because of that, of an overflow or of a daemon that was started anew,
+        `history_lost` is set and the cursor begins afresh: list the directory.
+
+        Errors: as WatchDirectory; INVALID_ARGUMENT for a malformed cursor. Cancelling stops waiting. It is safe to repeat.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Find(self, request, context):
+        """Find streams the entries below a directory that match all of what is asked for, in the order of ListDirectory, and last a summary.
+
+        Errors: NOT_FOUND; FAILED_PRECONDITION when it is not a directory; INVALID_ARGUMENT for a malformed pattern, naming it.
+        Directories that cannot be read are counted and named in the summary. Cancelling stops. It is safe to repeat.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Search(self, request, context):
+        """Search streams the lines of files that match a literal text or a regular expression (RE2 syntax, linear time), and last a summary
+        with exact totals, also of what was not sent. Files that hold a NUL byte in their first 8 KiB are binary and left out.
+
+        Errors: NOT_FOUND; INVALID_ARGUMENT for a malformed expression or pattern, naming it. Files that cannot be read are counted and
+        named in the summary. Cancelling stops. It is safe to repeat.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadArchive(self, request, context):
+        """ReadArchive streams a file or a directory with all that is in it as a tar archive (PAX, POSIX.1-2001): one `metadata`, `chunk`s,
+        one `summary`. Names are relative to the directory. Hard links, symbolic links, modes, times, owners, user xattrs and the holes of
+        sparse files are kept; sockets are left out, as tar(1) does. A stream without its summary is not the whole archive.
+
+        Errors: NOT_FOUND; ABORTED when a file shrinks while it is read; INVALID_ARGUMENT for a malformed pattern. What cannot be read is an
+        error, unless `skip_unreadable`. Cancelling stops.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WriteArchive(self, request_iterator, context):
+        """WriteArchive unpacks a tar archive (PAX, GNU or ustar; gzip is recognised) into a directory, which is made when it is missing: one
+        `metadata`, then `chunk`s of the archive.
+
+        Nothing can leave the directory: absolute names and `..` are refused, links are never followed while unpacking, device nodes are
+        refused. Files replace what has their name, each as a whole. With `atomic` everything is unpacked beside the directory, which is then
+        swapped with the old one in one step.
+
+        Errors: INVALID_ARGUMENT for a malformed, truncated or forbidden entry, naming it; RESOURCE_EXHAUSTED over `max_bytes` or
+        `max_entries`; those of WriteFile. After an error or cancelling: with `atomic` nothing has changed; else the entries before it stay.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -150,6 +448,91 @@ def add_FilesystemServiceServicer_to_server(servicer, server):
                     request_deserializer=picod_dot_v1_dot_filesystem__pb2.WriteFileRequest.FromString,
                     response_serializer=picod_dot_v1_dot_filesystem__pb2.WriteFileResponse.SerializeToString,
             ),
+            'CommitUpload': grpc.unary_unary_rpc_method_handler(
+                    servicer.CommitUpload,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.CommitUploadRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.CommitUploadResponse.SerializeToString,
+            ),
+            'GetUpload': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetUpload,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.GetUploadRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.GetUploadResponse.SerializeToString,
+            ),
+            'ListUploads': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListUploads,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.ListUploadsRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.ListUploadsResponse.SerializeToString,
+            ),
+            'AbortUpload': grpc.unary_unary_rpc_method_handler(
+                    servicer.AbortUpload,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.AbortUploadRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.AbortUploadResponse.SerializeToString,
+            ),
+            'CreateSignedUrl': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateSignedUrl,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.CreateSignedUrlRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.CreateSignedUrlResponse.SerializeToString,
+            ),
+            'ListDirectory': grpc.unary_stream_rpc_method_handler(
+                    servicer.ListDirectory,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.ListDirectoryRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.ListDirectoryResponse.SerializeToString,
+            ),
+            'MakeDirectory': grpc.unary_unary_rpc_method_handler(
+                    servicer.MakeDirectory,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.MakeDirectoryRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.MakeDirectoryResponse.SerializeToString,
+            ),
+            'Move': grpc.unary_unary_rpc_method_handler(
+                    servicer.Move,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.MoveRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.MoveResponse.SerializeToString,
+            ),
+            'Copy': grpc.unary_unary_rpc_method_handler(
+                    servicer.Copy,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.CopyRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.CopyResponse.SerializeToString,
+            ),
+            'Remove': grpc.unary_unary_rpc_method_handler(
+                    servicer.Remove,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.RemoveRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.RemoveResponse.SerializeToString,
+            ),
+            'SetAttributes': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetAttributes,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.SetAttributesRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.SetAttributesResponse.SerializeToString,
+            ),
+            'WatchDirectory': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchDirectory,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.WatchDirectoryRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.WatchDirectoryResponse.SerializeToString,
+            ),
+            'GetChanges': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetChanges,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.GetChangesRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.GetChangesResponse.SerializeToString,
+            ),
+            'Find': grpc.unary_stream_rpc_method_handler(
+                    servicer.Find,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.FindRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.FindResponse.SerializeToString,
+            ),
+            'Search': grpc.unary_stream_rpc_method_handler(
+                    servicer.Search,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.SearchRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.SearchResponse.SerializeToString,
+            ),
+            'ReadArchive': grpc.unary_stream_rpc_method_handler(
+                    servicer.ReadArchive,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.ReadArchiveRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.ReadArchiveResponse.SerializeToString,
+            ),
+            'WriteArchive': grpc.stream_unary_rpc_method_handler(
+                    servicer.WriteArchive,
+                    request_deserializer=picod_dot_v1_dot_filesystem__pb2.WriteArchiveRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_filesystem__pb2.WriteArchiveResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'picod.v1.FilesystemService', rpc_method_handlers)
@@ -164,6 +547,10 @@ class FilesystemService(object):
     Paths are absolute, or relative to the acting user's working directory; `~` and `~user` expand to home directories. With
     `--root` every path, symbolic links included, is resolved inside that directory. The operating system decides what is
     allowed: an operation can do exactly what a shell of the acting user could do.
+
+    File names are bytes, and strings here are UTF-8. A byte of a name that is not UTF-8 appears as one character of U+EF80 to U+EFFF
+    (the byte plus 0xEF00), and such a character in a request stands for that byte; characters of that range which a name really
+    holds appear as their bytes. So every path that was answered can be sent back. `EntryInfo.raw_name` has the bytes.
 
     Errors that every method can answer:
     UNAUTHENTICATED      no token, or a wrong one.
@@ -249,6 +636,465 @@ class FilesystemService(object):
             '/picod.v1.FilesystemService/WriteFile',
             picod_dot_v1_dot_filesystem__pb2.WriteFileRequest.SerializeToString,
             picod_dot_v1_dot_filesystem__pb2.WriteFileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CommitUpload(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.FilesystemService/CommitUpload',
+            picod_dot_v1_dot_filesystem__pb2.CommitUploadRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.CommitUploadResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetUpload(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.FilesystemService/GetUpload',
+            picod_dot_v1_dot_filesystem__pb2.GetUploadRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.GetUploadResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListUploads(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.FilesystemService/ListUploads',
+            picod_dot_v1_dot_filesystem__pb2.ListUploadsRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.ListUploadsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AbortUpload(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.FilesystemService/AbortUpload',
+            picod_dot_v1_dot_filesystem__pb2.AbortUploadRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.AbortUploadResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateSignedUrl(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.FilesystemService/CreateSignedUrl',
+            picod_dot_v1_dot_filesystem__pb2.CreateSignedUrlRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.CreateSignedUrlResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDirectory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/picod.v1.FilesystemService/ListDirectory',
+            picod_dot_v1_dot_filesystem__pb2.ListDirectoryRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.ListDirectoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def MakeDirectory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.FilesystemService/MakeDirectory',
+            picod_dot_v1_dot_filesystem__pb2.MakeDirectoryRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.MakeDirectoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Move(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.FilesystemService/Move',
+            picod_dot_v1_dot_filesystem__pb2.MoveRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.MoveResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Copy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.FilesystemService/Copy',
+            picod_dot_v1_dot_filesystem__pb2.CopyRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.CopyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Remove(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.FilesystemService/Remove',
+            picod_dot_v1_dot_filesystem__pb2.RemoveRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.RemoveResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetAttributes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.FilesystemService/SetAttributes',
+            picod_dot_v1_dot_filesystem__pb2.SetAttributesRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.SetAttributesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchDirectory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/picod.v1.FilesystemService/WatchDirectory',
+            picod_dot_v1_dot_filesystem__pb2.WatchDirectoryRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.WatchDirectoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetChanges(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.FilesystemService/GetChanges',
+            picod_dot_v1_dot_filesystem__pb2.GetChangesRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.GetChangesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Find(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/picod.v1.FilesystemService/Find',
+            picod_dot_v1_dot_filesystem__pb2.FindRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.FindResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Search(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/picod.v1.FilesystemService/Search',
+            picod_dot_v1_dot_filesystem__pb2.SearchRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.SearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadArchive(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/picod.v1.FilesystemService/ReadArchive',
+            picod_dot_v1_dot_filesystem__pb2.ReadArchiveRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.ReadArchiveResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WriteArchive(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/picod.v1.FilesystemService/WriteArchive',
+            picod_dot_v1_dot_filesystem__pb2.WriteArchiveRequest.SerializeToString,
+            picod_dot_v1_dot_filesystem__pb2.WriteArchiveResponse.FromString,
             options,
             channel_credentials,
             insecure,

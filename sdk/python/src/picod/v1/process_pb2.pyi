@@ -36,7 +36,7 @@ class PtySize(_message.Message):
     def __init__(self, cols: _Optional[int] = ..., rows: _Optional[int] = ...) -> None: ...
 
 class StartRequest(_message.Message):
-    __slots__ = ("command", "argv", "cwd", "env", "user", "pty", "stdin", "timeout", "limits", "id", "tag", "label", "backpressure", "keepalive_interval", "login", "session_id")
+    __slots__ = ("command", "argv", "cwd", "env", "user", "pty", "stdin", "timeout", "limits", "id", "tag", "label", "backpressure", "keepalive_interval", "login", "session_id", "follower_id", "hold")
     class EnvEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -60,6 +60,8 @@ class StartRequest(_message.Message):
     KEEPALIVE_INTERVAL_FIELD_NUMBER: _ClassVar[int]
     LOGIN_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    FOLLOWER_ID_FIELD_NUMBER: _ClassVar[int]
+    HOLD_FIELD_NUMBER: _ClassVar[int]
     command: str
     argv: _containers.RepeatedScalarFieldContainer[str]
     cwd: str
@@ -76,7 +78,9 @@ class StartRequest(_message.Message):
     keepalive_interval: _duration_pb2.Duration
     login: bool
     session_id: str
-    def __init__(self, command: _Optional[str] = ..., argv: _Optional[_Iterable[str]] = ..., cwd: _Optional[str] = ..., env: _Optional[_Mapping[str, str]] = ..., user: _Optional[str] = ..., pty: _Optional[_Union[PtySize, _Mapping]] = ..., stdin: bool = ..., timeout: _Optional[float] = ..., limits: _Optional[_Union[ResourceLimits, _Mapping]] = ..., id: _Optional[str] = ..., tag: _Optional[str] = ..., label: _Optional[str] = ..., backpressure: bool = ..., keepalive_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., login: bool = ..., session_id: _Optional[str] = ...) -> None: ...
+    follower_id: str
+    hold: _duration_pb2.Duration
+    def __init__(self, command: _Optional[str] = ..., argv: _Optional[_Iterable[str]] = ..., cwd: _Optional[str] = ..., env: _Optional[_Mapping[str, str]] = ..., user: _Optional[str] = ..., pty: _Optional[_Union[PtySize, _Mapping]] = ..., stdin: bool = ..., timeout: _Optional[float] = ..., limits: _Optional[_Union[ResourceLimits, _Mapping]] = ..., id: _Optional[str] = ..., tag: _Optional[str] = ..., label: _Optional[str] = ..., backpressure: bool = ..., keepalive_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., login: bool = ..., session_id: _Optional[str] = ..., follower_id: _Optional[str] = ..., hold: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class StartResponse(_message.Message):
     __slots__ = ("event",)
@@ -85,17 +89,37 @@ class StartResponse(_message.Message):
     def __init__(self, event: _Optional[_Union[ProcessEvent, _Mapping]] = ...) -> None: ...
 
 class AttachRequest(_message.Message):
-    __slots__ = ("process", "from_end", "backpressure", "keepalive_interval")
+    __slots__ = ("process", "from_end", "backpressure", "keepalive_interval", "follower_id", "hold")
     PROCESS_FIELD_NUMBER: _ClassVar[int]
     FROM_FIELD_NUMBER: _ClassVar[int]
     FROM_END_FIELD_NUMBER: _ClassVar[int]
     BACKPRESSURE_FIELD_NUMBER: _ClassVar[int]
     KEEPALIVE_INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    FOLLOWER_ID_FIELD_NUMBER: _ClassVar[int]
+    HOLD_FIELD_NUMBER: _ClassVar[int]
     process: ProcessSelector
     from_end: bool
     backpressure: bool
     keepalive_interval: _duration_pb2.Duration
-    def __init__(self, process: _Optional[_Union[ProcessSelector, _Mapping]] = ..., from_end: bool = ..., backpressure: bool = ..., keepalive_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., **kwargs) -> None: ...
+    follower_id: str
+    hold: _duration_pb2.Duration
+    def __init__(self, process: _Optional[_Union[ProcessSelector, _Mapping]] = ..., from_end: bool = ..., backpressure: bool = ..., keepalive_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., follower_id: _Optional[str] = ..., hold: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., **kwargs) -> None: ...
+
+class AcknowledgeOutputRequest(_message.Message):
+    __slots__ = ("process", "follower_id", "received", "release")
+    PROCESS_FIELD_NUMBER: _ClassVar[int]
+    FOLLOWER_ID_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    process: ProcessSelector
+    follower_id: str
+    received: OutputOffsets
+    release: bool
+    def __init__(self, process: _Optional[_Union[ProcessSelector, _Mapping]] = ..., follower_id: _Optional[str] = ..., received: _Optional[_Union[OutputOffsets, _Mapping]] = ..., release: bool = ...) -> None: ...
+
+class AcknowledgeOutputResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class OutputOffsets(_message.Message):
     __slots__ = ("stdout", "stderr", "pty")
@@ -267,14 +291,16 @@ class WatchProcessesResponse(_message.Message):
     def __init__(self, started: _Optional[_Union[Process, _Mapping]] = ..., updated: _Optional[_Union[Process, _Mapping]] = ..., ended: _Optional[_Union[Process, _Mapping]] = ..., deleted_id: _Optional[str] = ..., keepalive: _Optional[_Union[ProcessKeepalive, _Mapping]] = ...) -> None: ...
 
 class SendInputRequest(_message.Message):
-    __slots__ = ("process", "data", "offset")
+    __slots__ = ("process", "data", "offset", "write_id")
     PROCESS_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
+    WRITE_ID_FIELD_NUMBER: _ClassVar[int]
     process: ProcessSelector
     data: bytes
     offset: int
-    def __init__(self, process: _Optional[_Union[ProcessSelector, _Mapping]] = ..., data: _Optional[bytes] = ..., offset: _Optional[int] = ...) -> None: ...
+    write_id: str
+    def __init__(self, process: _Optional[_Union[ProcessSelector, _Mapping]] = ..., data: _Optional[bytes] = ..., offset: _Optional[int] = ..., write_id: _Optional[str] = ...) -> None: ...
 
 class SendInputResponse(_message.Message):
     __slots__ = ("input_bytes",)

@@ -37,7 +37,12 @@ class ProcessServiceStub(object):
     RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
     UNAVAILABLE         the daemon is shutting down.
     INTERNAL            a fault of the daemon; the message carries the request id under which the cause is logged.
+    ABORTED             with reason INSTANCE_CHANGED, see below.
     Each error of the daemon's own carries a google.rpc.ErrorInfo with `domain` "picod" and a `reason`.
+
+    What makes repeating safe (ids of processes, follower ids, write ids) is known to the daemon that was told, not to one that was
+    started after it. So every answer names the run of the daemon in the header `x-picod-instance`, and a request that carries that
+    header is refused with INSTANCE_CHANGED, before anything of it runs, by any other run: send it with what may be a repetition.
     """
 
     def __init__(self, channel):
@@ -70,6 +75,11 @@ class ProcessServiceStub(object):
                 '/picod.v1.ProcessService/ListProcesses',
                 request_serializer=picod_dot_v1_dot_process__pb2.ListProcessesRequest.SerializeToString,
                 response_deserializer=picod_dot_v1_dot_process__pb2.ListProcessesResponse.FromString,
+                _registered_method=True)
+        self.AcknowledgeOutput = channel.unary_unary(
+                '/picod.v1.ProcessService/AcknowledgeOutput',
+                request_serializer=picod_dot_v1_dot_process__pb2.AcknowledgeOutputRequest.SerializeToString,
+                response_deserializer=picod_dot_v1_dot_process__pb2.AcknowledgeOutputResponse.FromString,
                 _registered_method=True)
         self.WatchProcesses = channel.unary_stream(
                 '/picod.v1.ProcessService/WatchProcesses',
@@ -130,7 +140,12 @@ class ProcessServiceServicer(object):
     RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
     UNAVAILABLE         the daemon is shutting down.
     INTERNAL            a fault of the daemon; the message carries the request id under which the cause is logged.
+    ABORTED             with reason INSTANCE_CHANGED, see below.
     Each error of the daemon's own carries a google.rpc.ErrorInfo with `domain` "picod" and a `reason`.
+
+    What makes repeating safe (ids of processes, follower ids, write ids) is known to the daemon that was told, not to one that was
+    started after it. So every answer names the run of the daemon in the header `x-picod-instance`, and a request that carries that
+    header is refused with INSTANCE_CHANGED, before anything of it runs, by any other run: send it with what may be a repetition.
     """
 
     def Execute(self, request, context):
@@ -144,8 +159,8 @@ class ProcessServiceServicer(object):
         Errors: INVALID_ARGUMENT when neither or both of `command` and `argv` are given, for a NUL byte, an environment name with
         `=`, a negative timeout, arguments over the system's limit, or an unknown user; NOT_FOUND or FAILED_PRECONDITION when `cwd`
         does not exist or is not a directory; PERMISSION_DENIED when the user may not enter `cwd`, or when a daemon that does not run as root is
-        asked to act as another user; ALREADY_EXISTS when `id` was used for a different command; DEADLINE_EXCEEDED and CANCELLED
-        when the caller gave up.
+        asked to act as another user; ALREADY_EXISTS when `id` was used for a different command or a started process;
+        DEADLINE_EXCEEDED and CANCELLED when the caller gave up.
         A program that cannot be started is not an error: `exit_code` is 127 (not found) or 126 (not executable), as in a shell,
         and the outcome is SPAWN_FAILED.
         Cancelling kills the command. With an `id` it runs on, so that a repeated call finds its result; without one do not repeat
@@ -162,7 +177,7 @@ class ProcessServiceServicer(object):
         first output on: so a Start whose answer was lost can be repeated.
 
         Errors: as Execute; ALREADY_EXISTS when `id` belongs to a process of another specification (the message names the field that
-        differs) or `tag` to another live process; RESOURCE_EXHAUSTED for too many live processes or followers of one.
+        differs) or to an Execute, or `tag` to another live process; RESOURCE_EXHAUSTED for too many live processes or followers of one.
         A program that cannot be started is `ended` with SPAWN_FAILED.
         Cancelling stops following; the process runs on.
         """
@@ -200,6 +215,17 @@ class ProcessServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AcknowledgeOutput(self, request, context):
+        """AcknowledgeOutput tells what a follower with a `follower_id` has received, so that the process may go on and what lies before is
+        trimmed when there is need. Acknowledging less than before changes nothing.
+
+        Errors: NOT_FOUND when there is no such process, or no such follower: its hold is over; OUT_OF_RANGE when an offset lies beyond
+        what was written. Safe to repeat. Cancelling has no effect.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def WatchProcesses(self, request, context):
         """WatchProcesses streams what happens to processes from now on, beginning with a keepalive.
 
@@ -212,8 +238,8 @@ class ProcessServiceServicer(object):
     def SendInput(self, request, context):
         """SendInput appends to the standard input, or the terminal, of a process. It answers when the bytes are accepted.
 
-        With `offset`, the position of `data` in everything that was ever sent, bytes that have arrived before are left out: so a
-        call whose answer was lost can be repeated.
+        With a `write_id` a call whose answer was lost can be repeated, whoever else sends input meanwhile. With `offset`, the position of
+        `data` in everything that was ever sent, bytes that have arrived before are left out: for a single sender, that does the same.
 
         Errors: NOT_FOUND; FAILED_PRECONDITION when it has ended, was started without standard input, or its input is closed;
         OUT_OF_RANGE when `offset` lies beyond what has arrived; RESOURCE_EXHAUSTED when too much waits for the process to read it.
@@ -320,6 +346,11 @@ def add_ProcessServiceServicer_to_server(servicer, server):
                     request_deserializer=picod_dot_v1_dot_process__pb2.ListProcessesRequest.FromString,
                     response_serializer=picod_dot_v1_dot_process__pb2.ListProcessesResponse.SerializeToString,
             ),
+            'AcknowledgeOutput': grpc.unary_unary_rpc_method_handler(
+                    servicer.AcknowledgeOutput,
+                    request_deserializer=picod_dot_v1_dot_process__pb2.AcknowledgeOutputRequest.FromString,
+                    response_serializer=picod_dot_v1_dot_process__pb2.AcknowledgeOutputResponse.SerializeToString,
+            ),
             'WatchProcesses': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchProcesses,
                     request_deserializer=picod_dot_v1_dot_process__pb2.WatchProcessesRequest.FromString,
@@ -385,7 +416,12 @@ class ProcessService(object):
     RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
     UNAVAILABLE         the daemon is shutting down.
     INTERNAL            a fault of the daemon; the message carries the request id under which the cause is logged.
+    ABORTED             with reason INSTANCE_CHANGED, see below.
     Each error of the daemon's own carries a google.rpc.ErrorInfo with `domain` "picod" and a `reason`.
+
+    What makes repeating safe (ids of processes, follower ids, write ids) is known to the daemon that was told, not to one that was
+    started after it. So every answer names the run of the daemon in the header `x-picod-instance`, and a request that carries that
+    header is refused with INSTANCE_CHANGED, before anything of it runs, by any other run: send it with what may be a repetition.
     """
 
     @staticmethod
@@ -513,6 +549,33 @@ class ProcessService(object):
             '/picod.v1.ProcessService/ListProcesses',
             picod_dot_v1_dot_process__pb2.ListProcessesRequest.SerializeToString,
             picod_dot_v1_dot_process__pb2.ListProcessesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AcknowledgeOutput(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/picod.v1.ProcessService/AcknowledgeOutput',
+            picod_dot_v1_dot_process__pb2.AcknowledgeOutputRequest.SerializeToString,
+            picod_dot_v1_dot_process__pb2.AcknowledgeOutputResponse.FromString,
             options,
             channel_credentials,
             insecure,

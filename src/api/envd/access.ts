@@ -1,0 +1,17 @@
+import type { Access } from "../../filesystem/access.js";
+import type { User } from "../../os/users.js";
+import type { Sandbox } from "../../sandbox.js";
+
+/**
+ * As the contract has it, a user says where relative paths begin and whose what is made becomes, and limits nothing: files are read and
+ * written with the daemon's rights.
+ */
+export interface EnvdAccess extends Access {
+  /** Whom the request names. */
+  readonly named: User;
+}
+
+export function accessFor({ root, users }: Sandbox, named: User): EnvdAccess {
+  const own = users.find(String(process.getuid?.() ?? 0)) ?? named;
+  return { root, users, user: own, owner: named, named };
+}

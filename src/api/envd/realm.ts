@@ -1,0 +1,79 @@
+import type { IncomingMessage } from "node:http";
+import { Code } from "@connectrpc/connect";
+import { Filesystem } from "../../gen/envd/filesystem/filesystem_pb.js";
+import { Process } from "../../gen/envd/process/process_pb.js";
+import type { UserDatabase } from "../../os/users.js";
+import type { Realm, Refusal } from "../../refusal.js";
+import { basicUserName } from "./acting-user.js";
+import { isSameSecret } from "./secret.js";
+import { malformed, signatureRefusal } from "./signed-file.js";
+import type { EnvdState } from "./state.js";
+
+const ROUTES = ["/files", "/files/compose", "/envs", "/init", "/health"];
+/** Of both: E2B's once its token is set. */
+const SHARED_ROUTE = "/metrics";
+const SERVICES = [`/${Process.typeName}/`, `/${Filesystem.typeName}/`];
+const UNAUTHORIZED = "unauthorized access, please provide a valid access token or method signing if supported";
+
+export interface EnvdRealmParts {
+  readonly state: EnvdState;
+  readonly users: UserDatabase;
+  /** The daemon's own token is good for everything, in their header too. */
+  readonly isDaemonToken: (token: string) => boolean;
+}
+
+/**
+ * E2B's routes. Their token is set by /init; while there is none they are as open as the daemon is: with a token of its own only that one
+ * lets anybody in, /init included.
+ */
+export function createEnvdRealm({ state, users, isDaemonToken }: EnvdRealmParts): Realm {
+  function refusalOfToken(request: IncomingMessage, query: URLSearchParams, path: string, open: boolean): Refusal | undefined {
+    const { accessToken } = state;
+    const given = request.headers["x-access-token"]?.toString() ?? "";
+    if (given !== "" && isDaemonToken(given)) return undefined;
+    if (accessToken === undefined) return open ? undefined : unauthorized(UNAUTHORIZED);
+    const method = request.method ?? "";
+    if (method === "POST" && path === "/init") return undefined;
+    const isRight = given !== "" && isSameSecret(accessToken, given);
+    if (isRight) return undefined;
+    if (!isFiles(method, path)) return unauthorized(UNAUTHORIZED);
+    if (given !== "") return unauthorized("access token present in header but does not match");
+    const why = signatureRefusal(query, method, accessToken, Date.now());
+    return why === undefined ? undefined : unauthorized(why);
+  }
+
+  return {
+    crossOrigin: true,
+    covers: (_method, path) =>
+      ROUTES.includes(path) ||
+      (path === SHARED_ROUTE && state.accessToken !== undefined) ||
+      SERVICES.some((prefix) => path.startsWith(prefix)),
+    judge(request, open) {
+      const { path, query } = targetOf(request);
+      const isClosed = state.accessToken === undefined && !open;
+      const why = isClosed || !isFiles(request.method ?? "", path) ? undefined : malformed(query);
+      if (why !== undefined) return { code: Code.InvalidArgument, message: why, status: 400, text: why };
+      return refusalOfToken(request, query, path, open) ?? refusalOfUser(users, request);
+    },
+  };
+}
+
+/** The name of an unknown user is refused on every route. */
+function refusalOfUser(users: UserDatabase, { headers }: IncomingMessage): Refusal | undefined {
+  const named = basicUserName(headers.authorization ?? "");
+  if (named === undefined || users.findNamed(named) !== undefined) return undefined;
+  return { code: Code.Unauthenticated, message: `invalid username: '${named}'`, status: 401 };
+}
+
+function unauthorized(message: string): Refusal {
+  const headers = { "x-content-type-options": "nosniff" };
+  return { code: Code.Unauthenticated, message, status: 401, headers, body: { code: 401, message } };
+}
+
+const isFiles = (method: string, path: string) => path === "/files" && (method === "GET" || method === "POST");
+
+function targetOf({ url = "" }: IncomingMessage): { path: string; query: URLSearchParams } {
+  const at = url.indexOf("?");
+  const path = at < 0 ? url : url.slice(0, at);
+  return { path, query: new URLSearchParams(at < 0 ? "" : url.slice(at + 1)) };
+}

@@ -1,0 +1,107 @@
+import { closeSync } from "node:fs";
+import { withFileRightsOf } from "../os/credentials.js";
+import { type FileStats, isSymbolicLink } from "../os/directory.js";
+import { readLinkIn } from "../os/root.js";
+import { describeErrno, errnoName, withPath } from "../os/system-error.js";
+import { isTemporaryName } from "../os/temporary-file.js";
+import type { Access } from "./access.js";
+import { describeEntry, type EntryInfo } from "./entry-info.js";
+import type { UnreadableEntry } from "./walking/unreadable.js";
+import { inTurns, openWalk, type WalkedEntry, walk } from "./walking/walk.js";
+
+/** More are sent at once neither sooner nor cheaper. */
+const BATCH_ENTRIES = 256;
+/** Of the paths in one batch: deep below they are long, and a message has a limit. */
+const BATCH_PATH_LENGTH = 128 * 1024;
+
+export interface ListedEntries {
+  readonly entries: readonly EntryInfo[];
+  readonly unreadable: readonly UnreadableEntry[];
+}
+
+interface Found {
+  readonly path: string;
+  readonly stats: FileStats;
+  readonly symlinkTarget: string | undefined;
+}
+
+/**
+ * Lists what is below a directory in batches, by the bytes of the names, each directory before what is in it. Entries that vanish
+ * meanwhile are left out, and so are hidden files of ours. @param depth 1 for the directory's own entries; 0 is no limit.
+ * @throws errno of open(2), getdents64(2).
+ */
+export async function* listDirectory(
+  access: Access,
+  path: string,
+  depth: number,
+  abortSignal: AbortSignal,
+): AsyncGenerator<ListedEntries, void, void> {
+  const above = path.endsWith("/") ? path : `${path}/`;
+  let fd: number | undefined;
+  try {
+    fd = withFileRightsOf(access.user, () => openWalk(access, path));
+    const steps = walkAndUnreadable(fd, above, depth === 0 ? Number.POSITIVE_INFINITY : depth);
+    const take = (step: WalkedEntry | UnreadableEntry) => ("reason" in step ? step : toFound(above, step));
+    for await (const found of inTurns(access, steps, BATCH_ENTRIES, abortSignal, take)) {
+      for (const part of inParts(found)) {
+        const entries = part.filter((each): each is Found => "stats" in each);
+        yield {
+          entries: entries.map(({ path, stats, symlinkTarget }) => describeEntry(path, stats, access.users, symlinkTarget)),
+          unreadable: part.filter((each): each is UnreadableEntry => "reason" in each),
+        };
+      }
+    }
+  } catch (error) {
+    throw withPath(error, path);
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/** What is passed over comes in between as it is met, so that no number of it is kept. */
+function* walkAndUnreadable(fd: number, above: string, maxDepth: number): Generator<WalkedEntry | UnreadableEntry | undefined> {
+  const unreadable: UnreadableEntry[] = [];
+  const steps = walk(fd, {
+    maxDepth,
+    enters: ({ name }) => !isTemporaryName(name),
+    onUnreadable: (relativePath, error) => unreadable.push(toUnreadable(above + relativePath, error)),
+  });
+  for (const step of steps) {
+    yield* unreadable.splice(0);
+    yield step;
+  }
+  yield* unreadable;
+}
+
+/** Undefined for hidden files of ours. */
+function toFound(above: string, { relativePath, name, directoryFd, stats }: WalkedEntry): Found | undefined {
+  if (isTemporaryName(name)) return undefined;
+  return { path: above + relativePath, stats, symlinkTarget: isSymbolicLink(stats) ? tryReadLink(directoryFd, name) : undefined };
+}
+
+/** Undefined when it is a link no longer. */
+function tryReadLink(directoryFd: number, name: string): string | undefined {
+  try {
+    return readLinkIn(directoryFd, name);
+  } catch (error) {
+    if (errnoName(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
+function* inParts<T extends { readonly path: string }>(found: readonly T[]): Generator<T[]> {
+  let part: T[] = [];
+  let length = 0;
+  for (const each of found) {
+    part.push(each);
+    length += each.path.length;
+    if (length < BATCH_PATH_LENGTH) continue;
+    yield part;
+    [part, length] = [[], 0];
+  }
+  if (part.length > 0) yield part;
+}
+
+export function toUnreadable(path: string, error: unknown): UnreadableEntry {
+  return { path, reason: errnoName(error) ?? "", message: describeErrno(error as NodeJS.ErrnoException) };
+}

@@ -1,0 +1,28 @@
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { Code } from "@connectrpc/connect";
+
+/** Why a request goes no further. */
+export interface Refusal {
+  readonly code: Code;
+  /** How plain HTTP names the code, where a standard says so. */
+  readonly codeText?: string;
+  readonly message: string;
+  /** Of HTTP, for those who look at it. */
+  readonly status: number;
+  /** In the words of picod.v1, where there is one. */
+  readonly reason?: string;
+  readonly headers?: OutgoingHttpHeaders;
+  /** JSON that a contract of others prescribes, in every protocol. */
+  readonly body?: object;
+  /** The same, where it is plain text. */
+  readonly text?: string;
+}
+
+/** Paths whose clients bring proofs of their own. The daemon's token is taken there too, before anybody asks the realm. */
+export interface Realm {
+  /** Pages of every origin may use these paths, and read the answers. */
+  readonly crossOrigin?: true;
+  readonly covers: (method: string, path: string) => boolean;
+  /** Undefined lets the request in. `open`: nobody is asked for the daemon's token on this address. */
+  readonly judge: (request: IncomingMessage, open: boolean) => Refusal | undefined | Promise<Refusal | undefined>;
+}
