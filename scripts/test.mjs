@@ -13,6 +13,8 @@ try {
   const python = testPython();
   const passed = typescript.passed + python.passed;
   const failed = typescript.failed + python.failed;
+  // Again, and last: what is kept of a long log is often its end alone.
+  for (const failure of [...typescript.failures, ...python.failures]) process.stdout.write(`\nFAILED ${failure}\n`);
   process.exitCode = failed === 0 && typescript.passed > 0 && python.passed > 0 ? 0 : 1;
   process.stdout.write(`\n${passed} passed, ${failed} failed\n`);
 } finally {
@@ -25,9 +27,13 @@ async function testTypescript() {
     cwd: root,
     stdio: "inherit",
   });
-  const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, "utf8"));
-  // An error outside of a test, in a hook or an unhandled rejection, fails the run without failing a test.
-  return { passed: numPassedTests, failed: numFailedTests + (status !== 0 && numFailedTests === 0 ? 1 : 0) };
+  const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(report, "utf8"));
+  const failures = testResults.flatMap(({ name, message, assertionResults }) => {
+    const tests = assertionResults.filter((test) => test.status === "failed");
+    if (message !== "" && tests.length === 0) return [`${name}: ${message}`];
+    return tests.map(({ fullName, failureMessages }) => `${name}: ${fullName}: ${failureMessages.join("\n")}`);
+  });
+  return { passed: numPassedTests, ...outcome(status, numFailedTests, failures, "vitest") };
 }
 
 function testPython() {
@@ -37,9 +43,21 @@ function testPython() {
     cwd: join(root, "sdk/python"),
     stdio: "inherit",
   });
-  const count = (name) => Number(new RegExp(`<testsuite [^>]*\\b${name}="(\\d+)"`).exec(readFileSync(report, "utf8"))?.[1]);
+  const xml = readFileSync(report, "utf8");
+  const count = (name) => Number(new RegExp(`<testsuite [^>]*\\b${name}="(\\d+)"`).exec(xml)?.[1]);
   const failed = count("failures") + count("errors") + count("skipped");
-  return { passed: count("tests") - failed, failed: failed + (status !== 0 && failed === 0 ? 1 : 0) };
+  const failing = /<testcase classname="([^"]*)" name="([^"]*)"[^>]*>\s*<(failure|error|skipped)\b/g;
+  const failures = [...xml.matchAll(failing)].map(([, file, test, how]) => `${file}: ${test}: ${how}`);
+  return { passed: count("tests") - failed, ...outcome(status, failed, failures, "pytest") };
+}
+
+/** An error outside of a test, in a hook or an unhandled rejection, fails the run without failing a test. */
+function outcome(status, failed, failures, runner) {
+  if (status === 0 || failed > 0) return { failed, failures };
+  return {
+    failed: 1,
+    failures: [...failures, `${runner} ended with ${status}, and no test failed: an error outside of the tests`],
+  };
 }
 
 /** Returns what it printed; its complaints are shown. */
