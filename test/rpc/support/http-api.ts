@@ -127,7 +127,9 @@ export async function readEvents(
     buffered = blocks.pop() ?? "";
     for (const block of blocks) {
       const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: ?(.*)/s)));
-      if (fields.data !== undefined) events.push({ id: fields.id, event: fields.event, data: JSON.parse(fields.data) });
+      // What comes in one piece with the last that was waited for does not count.
+      if (fields.data === undefined || enough(events)) continue;
+      events.push({ id: fields.id, event: fields.event, data: JSON.parse(fields.data) });
     }
     if (!opened) onOpen();
     opened = true;
