@@ -28,7 +28,8 @@ class Proxy:
 
     def cut(self) -> None:
         """Ends all connections; new ones are still taken."""
-        for connection in self._sockets:
+        # A copy: a client may be back before all are ended, and what it comes with is a new one.
+        for connection in list(self._sockets):
             _hang_up(connection)
 
     def stall(self) -> None:
