@@ -50,6 +50,9 @@ function declare<Arguments extends unknown[], Result = number>(name: string, res
 }
 
 export const libc = {
+  read: declare<[fd: number, buffer: Bytes, size: number]>("read", "long", ["int", "void *", "size_t"]),
+  writeText: declare<[fd: number, text: string, size: number]>("write", "long", ["int", "str", "size_t"]),
+  close: declare<[fd: number]>("close", "int", ["int"]),
   pipe2: declare<[fds: Int32Array, flags: number]>("pipe2", "int", ["void *", "int"]),
   fcntl: declare<[fd: number, command: number, argument: number]>("fcntl", "int", ["int", "int", "int"]),
   ioctl: declare<[fd: number, request: number, argument: Bytes | Uint16Array]>("ioctl", "int", ["int", "ulong", "void *"]),

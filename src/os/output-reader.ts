@@ -1,7 +1,9 @@
-import { readSync } from "node:fs";
+import { closeSync, constants } from "node:fs";
 import { Socket } from "node:net";
+import { constants as osConstants } from "node:os";
 import { ReadStream } from "node:tty";
-import { errnoName } from "./system-error.js";
+import { errno, libc } from "./libc.js";
+import { check, systemError } from "./system-error.js";
 
 /** One buffer for all readers: what arrives is handed on within the same turn. */
 const shared = Buffer.allocUnsafeSlow(64 * 1024);
@@ -16,35 +18,47 @@ export interface OutputListener {
   onEnd(): void;
 }
 
-/** Reads what a program writes, from a pipe or from the daemon's side of a terminal. Owns the descriptor. */
+const F_SETFL = 4;
+const { EAGAIN, EINTR, EIO } = osConstants.errno;
+
+/** How long after its start a program is looked after for the first time; from look to look it is twice as long… */
+const FIRST_LOOK_MS = 1;
+/** …up to here, or to one that finds so much: then the event loop is asked to report what comes. */
+const LAST_LOOK_MS = 16;
+const MUCH_BYTES = 4096;
+
+/**
+ * Reads what a program writes, from a pipe or from the daemon's side of a terminal. Owns the descriptor.
+ *
+ * Most programs end within milliseconds and print little, and for them a stream of Node would cost more than all the reading: a pipe is
+ * looked into now and then at first, and whoever sees the program end calls `drainNow`.
+ */
 export class OutputReader {
   readonly #fd: number;
-  readonly #stream: Socket;
+  readonly #kind: "pipe" | "terminal";
   readonly #listener: OutputListener;
+  /** Undefined as long as the pipe is looked into. */
+  #stream: Socket | undefined;
+  #nextLook: NodeJS.Timeout | undefined;
   #discarding = false;
   #paused = false;
   #ended = false;
 
   constructor(fd: number, kind: "pipe" | "terminal", listener: OutputListener) {
     this.#fd = fd;
+    this.#kind = kind;
     this.#listener = listener;
-    const callback = (length: number, buffer: Uint8Array) => {
-      this.#deliver(buffer.subarray(0, length));
-      return !this.#paused;
-    };
-    const options = { readable: true, writable: kind === "terminal", onread: { buffer: shared, callback } };
-    // The types of tty know nothing of options, which it hands to Socket.
-    const TerminalStream = ReadStream as unknown as new (fd: number, options: object) => ReadStream;
-    this.#stream = kind === "pipe" ? new Socket({ fd, ...options }) : new TerminalStream(fd, options);
-    if (kind === "terminal") this.#stream.resume();
-    // A terminal whose last program has gone answers EIO: that is its end of file.
-    this.#stream.on("error", () => this.#end());
-    this.#stream.on("end", () => this.#end());
+    if (kind === "terminal") {
+      this.#open().resume();
+      return;
+    }
+    check(libc.fcntl(fd, F_SETFL, constants.O_NONBLOCK), "fcntl");
+    this.#lookIn(FIRST_LOOK_MS);
   }
 
   /** Of a terminal, whose two directions are one descriptor. */
   get input(): Socket {
-    return this.#stream;
+    return this.#stream ?? this.#open();
   }
 
   get ended(): boolean {
@@ -58,13 +72,13 @@ export class OutputReader {
   /** Takes nothing more, so that the program will have to wait when the pipe is full. */
   pause(): void {
     this.#paused = true;
-    this.#stream.pause();
+    this.#stream?.pause();
   }
 
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    this.#stream.resume();
+    this.#stream?.resume();
   }
 
   /**
@@ -72,19 +86,7 @@ export class OutputReader {
    * writing is not waited for.
    */
   drainNow(): void {
-    let rest = MAX_PIPE_BYTES;
-    while (!this.#ended && rest > 0) {
-      try {
-        const length = readSync(this.#fd, shared, 0, shared.length, null);
-        if (length === 0) this.#end();
-        else this.#deliver(shared.subarray(0, length));
-        rest -= length;
-      } catch (error) {
-        if (errnoName(error) === "EAGAIN") return;
-        if (errnoName(error) !== "EIO") throw error;
-        this.#end();
-      }
-    }
+    for (let rest = MAX_PIPE_BYTES, length = -1; length !== 0 && rest > 0; rest -= length) length = this.#readOnce();
   }
 
   /**
@@ -92,14 +94,59 @@ export class OutputReader {
    * the background. Does not keep the daemon from exiting.
    */
   discard(): void {
+    if (this.#ended) return;
     this.#discarding = true;
-    this.#stream.unref();
+    (this.#stream ?? this.#open()).unref();
     this.resume();
   }
 
   /** Gives up reading, whoever still writes. */
   close(): void {
     this.#end();
+  }
+
+  #lookIn(delayMs: number): void {
+    this.#nextLook = setTimeout(() => {
+      const length = this.#paused ? 0 : this.#readOnce();
+      if (this.#ended) return;
+      if (length >= MUCH_BYTES || delayMs >= LAST_LOOK_MS) this.#open();
+      else this.#lookIn(delayMs * 2);
+    }, delayMs);
+  }
+
+  /** Returns how much it was; 0 when nothing is there, or nothing will come any more. */
+  #readOnce(): number {
+    if (this.#ended) return 0;
+    const length = libc.read(this.#fd, shared, shared.length);
+    if (length > 0) {
+      this.#deliver(shared.subarray(0, length));
+      return length;
+    }
+    const number = length === 0 ? 0 : errno();
+    if (number === EAGAIN) return 0;
+    if (number === EINTR) return this.#readOnce();
+    if (number !== 0 && number !== EIO) throw systemError("read", undefined, number);
+    this.#end();
+    return 0;
+  }
+
+  /** From now on the event loop reports what comes. */
+  #open(): Socket {
+    clearTimeout(this.#nextLook);
+    const callback = (length: number, buffer: Uint8Array) => {
+      this.#deliver(buffer.subarray(0, length));
+      return !this.#paused;
+    };
+    const options = { readable: true, writable: this.#kind === "terminal", onread: { buffer: shared, callback } };
+    // The types of tty know nothing of options, which it hands to Socket.
+    const TerminalStream = ReadStream as unknown as new (fd: number, options: object) => ReadStream;
+    const stream = this.#kind === "pipe" ? new Socket({ fd: this.#fd, ...options }) : new TerminalStream(this.#fd, options);
+    this.#stream = stream;
+    // A terminal whose last program has gone answers EIO: that is its end of file.
+    stream.on("error", () => this.#end());
+    stream.on("end", () => this.#end());
+    if (this.#paused) stream.pause();
+    return stream;
   }
 
   #deliver(chunk: Uint8Array): void {
@@ -109,7 +156,9 @@ export class OutputReader {
   #end(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#stream.destroy();
+    clearTimeout(this.#nextLook);
+    if (this.#stream === undefined) closeSync(this.#fd);
+    else this.#stream.destroy();
     this.#listener.onEnd();
   }
 }
