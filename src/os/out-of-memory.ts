@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { constants, readFileSync, writeFileSync } from "node:fs";
+import { libc } from "./libc.js";
 import { errnoName } from "./system-error.js";
 
 /** Added to what the daemon was started with: of the two, the kernel ends a command first. */
@@ -6,19 +7,26 @@ const CHILD_SCORE_ADDED = 200;
 const MAX_SCORE = 1000;
 const OWN_SCORE_LOWERED = -300;
 
+const AT_FDCWD = -100;
+const O_CLOEXEC = 0o2000000;
+
 const LOOK_INTERVAL_MS = 1_000;
 const JUST_NOW_MS = 5_000;
 
 const inheritedScore = Number(readText("/proc/self/oom_score_adj") ?? 0);
+const CHILD_SCORE = String(Math.min(MAX_SCORE, inheritedScore + CHILD_SCORE_ADDED));
 
 /** Makes the kernel spare the daemon when memory runs out, as far as it may: lowering needs CAP_SYS_RESOURCE. */
 export function spareSelfWhenOutOfMemory(): void {
   tryWrite("/proc/self/oom_score_adj", String(Math.max(-MAX_SCORE, inheritedScore + OWN_SCORE_LOWERED)));
 }
 
-/** Makes the kernel prefer a child, and all that it will fork, when memory runs out. */
+/** Makes the kernel prefer a child, and all that it will fork, when memory runs out. One that has ended already is no error. */
 export function offerWhenOutOfMemory(pid: number): void {
-  tryWrite(`/proc/${pid}/oom_score_adj`, String(Math.min(MAX_SCORE, inheritedScore + CHILD_SCORE_ADDED)));
+  const fd = libc.openat(AT_FDCWD, `/proc/${pid}/oom_score_adj`, constants.O_WRONLY | O_CLOEXEC, 0);
+  if (fd < 0) return;
+  libc.writeText(fd, CHILD_SCORE, CHILD_SCORE.length);
+  libc.close(fd);
 }
 
 /**

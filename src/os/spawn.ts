@@ -29,8 +29,18 @@ const LAST_SIGNAL = 64;
 const signalsByName: Readonly<Record<string, number>> = osConstants.signals;
 /** Larger than posix_spawnattr_t, posix_spawn_file_actions_t and sigset_t of glibc and musl. */
 const OPAQUE_BYTES = 512;
+const MAX_IDLE_SCRATCH = 64;
 
 const attributes = createAttributes();
+
+/** What posix_spawn writes to and reads from while it is on another thread: larger than what V8 moves. */
+interface Scratch {
+  readonly actions: Uint8Array;
+  readonly pid: Int32Array;
+}
+
+/** Those that are not in use: memory outside of V8's heap costs more to make and to free than to keep. */
+const idleScratch: Scratch[] = [];
 
 /**
  * Starts a program as the leader of its own session and process group and returns its pid. posix_spawn shares the daemon's
@@ -38,16 +48,16 @@ const attributes = createAttributes();
  * here: the caller closes its copies. @throws the errno of execve or of changing directory: ENOENT, EACCES, ENOEXEC, E2BIG, EAGAIN, …
  */
 export function spawn(options: SpawnOptions): number {
-  const actions = createActions(options);
+  const scratch = takeScratch(options);
+  const { actions, pid } = scratch;
   const raiseLimit = lowerOpenFileLimit(options.softOpenFiles);
-  const pid = new Int32Array(1);
   try {
     const [argv, env] = vectors(options);
     const result = withIdentityOf(options.user, () => libc.posix_spawn(pid, options.file, actions, attributes, argv, env));
     if (result !== 0) throw systemError("spawn", options.file, result);
   } finally {
     raiseLimit();
-    libc.posix_spawn_file_actions_destroy(actions);
+    giveBack(scratch);
   }
   return pid[0] ?? -1;
 }
@@ -65,16 +75,16 @@ export function spawnOffLoop(options: SpawnOptions): Promise<number> | undefined
 
 async function spawnOnThread(options: SpawnOptions): Promise<number> {
   const { file, softOpenFiles } = options;
-  const actions = createActions(options);
+  const scratch = takeScratch(options);
+  const { actions, pid } = scratch;
   const raiseLimit = lowerOpenFileLimit(softOpenFiles);
-  const pid = new Int32Array(OPAQUE_BYTES);
   try {
     const [argv, env] = vectors(options);
     const [result] = await onThread(libc.posix_spawn, pid, file, actions, attributes, argv, env);
     if (result !== 0) throw systemError("spawn", file, result);
   } finally {
     raiseLimit();
-    libc.posix_spawn_file_actions_destroy(actions);
+    giveBack(scratch);
   }
   return pid[0] ?? -1;
 }
@@ -88,12 +98,17 @@ function vectors({ argv, env }: SpawnOptions): [argv: Vector, env: Vector] {
   ];
 }
 
-function createActions({ stdio, cwd }: SpawnOptions): Uint8Array {
-  const actions = new Uint8Array(OPAQUE_BYTES);
-  libc.posix_spawn_file_actions_init(actions);
-  addStdio(actions, stdio);
-  libc.posix_spawn_file_actions_addchdir_np(actions, cwd);
-  return actions;
+function takeScratch({ stdio, cwd }: SpawnOptions): Scratch {
+  const scratch = idleScratch.pop() ?? { actions: new Uint8Array(OPAQUE_BYTES), pid: new Int32Array(OPAQUE_BYTES) };
+  libc.posix_spawn_file_actions_init(scratch.actions);
+  addStdio(scratch.actions, stdio);
+  libc.posix_spawn_file_actions_addchdir_np(scratch.actions, cwd);
+  return scratch;
+}
+
+function giveBack(scratch: Scratch): void {
+  libc.posix_spawn_file_actions_destroy(scratch.actions);
+  if (idleScratch.length < MAX_IDLE_SCRATCH) idleScratch.push(scratch);
 }
 
 /** The first terminal that the leader of a new session opens becomes its controlling one, so the child opens it itself. */

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { closeSync, openSync } from "node:fs";
 import { PicodError } from "../errors/picod-error.js";
 import { OutOfMemoryCounter } from "../os/out-of-memory.js";
@@ -111,5 +111,5 @@ function killOff(processes: readonly ManagedProcess[]): void {
 
 /** Ids of our own, never the pid: the kernel gives those out again. */
 export function newProcessId(): string {
-  return `proc_${randomBytes(12).toString("base64url")}`;
+  return `proc_${randomUUID().replaceAll("-", "")}`;
 }
