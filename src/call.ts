@@ -12,6 +12,8 @@ export interface Call {
   readonly startedAt: number;
   /** Set by the gate; undefined means that the request went past it. */
   authorization: Authorization | undefined;
+  /** Set when all that the caller had announced has arrived: then the end of its stream needs no proof. */
+  hasArrived: boolean;
   /** Payload bytes, framing included. */
   bytesIn: number;
   bytesOut: number;
@@ -32,6 +34,7 @@ export const callKey = createContextKey<Call>(
     peer: "",
     startedAt: 0,
     authorization: undefined,
+    hasArrived: false,
     bytesIn: 0,
     bytesOut: 0,
     procedure: "",

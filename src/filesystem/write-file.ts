@@ -79,6 +79,11 @@ export class FileWriter {
     this.#bytes += chunk.length;
   }
 
+  /** Whether as much has arrived as was announced. */
+  get isComplete(): boolean {
+    return this.#options.size === BigInt(this.#bytes);
+  }
+
   /** Makes the content visible. @param mode as in the options, when it is known only now. @throws SIZE_MISMATCH, CHECKSUM_MISMATCH, PRECONDITION_FAILED, ALREADY_EXISTS, errno. */
   async commit(mode = this.#options.mode): Promise<WriteFileResult> {
     const { size, sync } = this.#options;

@@ -17,6 +17,7 @@ export function beginCall(request: HttpRequest): Call {
     peer: request.socket.remoteAddress ?? "",
     startedAt: performance.now(),
     authorization: undefined,
+    hasArrived: false,
     bytesIn: 0,
     bytesOut: 0,
     procedure: "",

@@ -108,7 +108,9 @@ export class RequestBody implements AsyncIterableIterator<Uint8Array> {
   async #hasArrivedWhole(): Promise<boolean> {
     const { stream } = this.#request as { stream?: ServerHttp2Stream };
     if (stream === undefined) return this.#request.complete;
-    if (this.#options.confirmEnd && !stream.closed && stream.session !== undefined) await quiesce(stream.session);
+    // HTTP/2 takes a stream that ends before its content-length for broken (RFC 9113, section 8.1.1).
+    const isBelieved = this.#call.hasArrived || this.#request.headers["content-length"] !== undefined;
+    if (this.#options.confirmEnd && !isBelieved && !stream.closed && stream.session !== undefined) await quiesce(stream.session);
     // Before the answer only the peer, or the end of the connection, closes a stream.
     return !stream.closed && !stream.destroyed && !stream.aborted;
   }

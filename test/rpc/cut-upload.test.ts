@@ -153,6 +153,40 @@ describe("a broken upload is never committed", () => {
   });
 });
 
+describe("an upload of an announced size", () => {
+  const announced = (path: string, ...chunks: readonly string[]) => partBody({ path, size: 10n }, ...chunks);
+
+  it.each([GRPC, CONNECT])("is never committed when it is ended too early and cancelled (%s)", async (contentType) => {
+    await using daemon = await startDaemon();
+    using directory = temporaryDirectory();
+    const path = `${directory.path}/file`;
+    writeFileSync(path, OLD);
+    const cut = overHttp2(contentType, (raw, stream) => endAndCancel(raw, stream));
+    const body = announced(path, "new", "content");
+    for (let length = 0; length < body.length; length++) {
+      const id = await cut(daemon, body, length);
+      expect(readFileSync(path, "utf8"), `cut after ${length} bytes`).toBe(OLD);
+      expect(daemon.logs.find(({ requestId }) => requestId === id)?.code, `cut after ${length} bytes`).not.toBe("ok");
+    }
+  });
+
+  it.each([GRPC, CONNECT])("is believed when it has arrived, without asking back (%s)", async (contentType) => {
+    await using daemon = await startDaemon();
+    using directory = temporaryDirectory();
+    const path = `${directory.path}/file`;
+    let pings = -1;
+    const end = overHttp2(contentType, (raw, stream) => {
+      raw.send(frame(FRAME.data, FLAG.endStream, stream));
+      raw.socket.once("data", () => {
+        pings = raw.pings;
+      });
+    });
+    await end(daemon, announced(path, "new", "content"), Number.POSITIVE_INFINITY);
+    expect(readFileSync(path, "utf8")).toBe("newcontent");
+    await eventually("the answer has come", () => pings === 0);
+  });
+});
+
 /** Of a part that breaks off counts what has arrived, and nothing of it is visible. */
 const PART_CUTS = CUTS.filter(([title]) =>
   ["a gRPC stream is cancelled", "a gRPC connection is reset", "a chunked HTTP/1.1 connection is closed"].includes(title),

@@ -1,4 +1,5 @@
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
+import { callKey } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import { readFile } from "../../filesystem/read-file.js";
 import { stat } from "../../filesystem/stat.js";
@@ -40,6 +41,7 @@ export function createFileMethods(
 
     async writeFile(requests: AsyncIterable<WriteFileRequest>, context: HandlerContext) {
       let writer: FileWriter | UploadPart | undefined;
+      const call = context.values.get(callKey);
       try {
         for await (const { request } of untilDropped(requests, () => writer)) {
           if (request.case === "metadata" && writer === undefined) {
@@ -49,6 +51,7 @@ export function createFileMethods(
           } else {
             throw outOfOrder(request.case, writer !== undefined);
           }
+          call.hasArrived = writer.isComplete;
         }
         // The stream also ends when the caller has gone, and that is not a whole upload.
         context.signal.throwIfAborted();

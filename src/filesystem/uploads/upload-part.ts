@@ -79,6 +79,11 @@ export class UploadPart {
     upload.gone.throwIfAborted();
   }
 
+  /** Whether as much has arrived as was announced. */
+  get isComplete(): boolean {
+    return this.#options.size === BigInt(this.#bytes);
+  }
+
   /** @throws UPLOAD_NOT_FOUND, SIZE_MISMATCH, CHECKSUM_MISMATCH. */
   finish(): UploadPartResult {
     const { size } = this.#options;

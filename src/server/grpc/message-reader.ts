@@ -113,7 +113,8 @@ export class MessageReader implements AsyncIterableIterator<Message> {
 
   async #atEnd(): Promise<IteratorResult<Message, undefined>> {
     const { session } = this.#stream;
-    if (!this.#options.sendsOneMessage && !this.#stream.closed && session !== undefined) await quiesce(session);
+    const isBelieved = this.#options.sendsOneMessage || this.#call.hasArrived;
+    if (!isBelieved && !this.#stream.closed && session !== undefined) await quiesce(session);
     // Before the answer only the peer, or the end of the connection, closes a stream.
     if (this.#stream.closed || this.#stream.destroyed || this.#stream.aborted)
       throw new ConnectError("the caller has gone", Code.Canceled);

@@ -24,7 +24,10 @@ export function uploadBody(path: string, ...chunks: readonly string[]): Buffer {
 }
 
 /** The same with more metadata than the path. */
-export function partBody(value: { path: string; uploadId?: string; offset?: bigint }, ...chunks: readonly string[]): Buffer {
+export function partBody(
+  value: { path: string; uploadId?: string; offset?: bigint; size?: bigint },
+  ...chunks: readonly string[]
+): Buffer {
   const metadata = encode(WriteFileRequestSchema, { request: { case: "metadata", value } });
   const messages = chunks.map((text) => encode(WriteFileRequestSchema, { request: { case: "chunk", value: Buffer.from(text) } }));
   return Buffer.concat([metadata, ...messages].map((message) => envelope(message)));

@@ -47,6 +47,8 @@ export class RawHttp2 implements Disposable {
   readonly socket: Socket;
   /** Resolves when the connection is closed, by whichever side. */
   readonly closed: Promise<void>;
+  /** How many pings of the daemon it has answered. */
+  pings = 0;
   #received = Buffer.alloc(0);
 
   private constructor(socket: Socket) {
@@ -61,6 +63,7 @@ export class RawHttp2 implements Disposable {
     while (this.#received.length >= 9 && this.#received.length >= 9 + this.#received.readUIntBE(0, 3)) {
       const end = 9 + this.#received.readUIntBE(0, 3);
       const isPing = this.#received.readUInt8(3) === FRAME.ping && this.#received.readUInt8(4) === 0;
+      if (isPing) this.pings++;
       if (isPing) this.send(frame(FRAME.ping, FLAG.ack, 0, this.#received.subarray(9, end)));
       this.#received = this.#received.subarray(end);
     }
