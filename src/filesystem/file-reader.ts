@@ -65,8 +65,8 @@ export class FileReader {
       const chunkBytes = Math.max(1, Math.min(CHUNK_BYTES, end - start));
       let [filling, sending] = [Buffer.allocUnsafeSlow(chunkBytes), Buffer.allocUnsafeSlow(0)];
       let position = start;
-      if (this.size !== undefined && end - start <= INLINE_BYTES) pending = readNow(this.#fd, filling, position);
-      else if (position < end) pending = readAt(this.#fd, filling, position, end);
+      const readAt = this.size !== undefined && end - start <= INLINE_BYTES ? readAtOnce : readOnThread;
+      if (position < end) pending = readAt(this.#fd, filling, position, end);
       while (pending !== undefined) {
         const chunk = await pending;
         pending = undefined;
@@ -115,11 +115,11 @@ function beyondEnd(path: string, offset: bigint, size: bigint): PicodError {
   return new PicodError("OFFSET_BEYOND_END", `cannot read ${path}: offset ${offset} is beyond its ${size} bytes`, { path });
 }
 
-async function readNow(fd: number, buffer: Buffer, position: number): Promise<Buffer> {
-  return buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, position));
+async function readAtOnce(fd: number, buffer: Buffer, position: number, end: number): Promise<Buffer> {
+  return buffer.subarray(0, readSync(fd, buffer, 0, Math.min(buffer.length, end - position), position));
 }
 
-function readAt(fd: number, buffer: Buffer, position: number, end: number): Promise<Buffer> {
+function readOnThread(fd: number, buffer: Buffer, position: number, end: number): Promise<Buffer> {
   const length = Math.min(buffer.length, end - position);
   return new Promise((resolve, reject) => {
     read(fd, buffer, 0, length, position, (error, bytes) => (error ? reject(error) : resolve(buffer.subarray(0, bytes))));
