@@ -10,8 +10,6 @@ import { Deframer } from "./deframer.js";
 const MAX_WAITING_BYTES = 512 * 1024;
 /** What a waiting message costs besides its bytes, which may be none. */
 const MESSAGE_OVERHEAD_BYTES = 100;
-/** One for all: making an error costs more than all else at the end of a small call. */
-const ENDED = new ConnectError("the call has ended", Code.Canceled);
 
 export interface MessageReaderOptions {
   /** Of one message. */
@@ -31,6 +29,7 @@ export class MessageReader implements AsyncIterableIterator<Message> {
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #error: unknown;
+  #discarded = false;
   #ended = false;
   #wake: (() => void) | undefined;
 
@@ -69,6 +68,7 @@ export class MessageReader implements AsyncIterableIterator<Message> {
         return { done: false, value: this.#decode(bytes) };
       }
       if (this.#error !== undefined) throw this.#error;
+      if (this.#discarded) throw new ConnectError("the call has ended", Code.Canceled);
       if (this.#ended) return this.#atEnd();
       await this.#change();
     }
@@ -85,7 +85,7 @@ export class MessageReader implements AsyncIterableIterator<Message> {
 
   /** Lets flow away what still comes. */
   discard(): void {
-    this.#error ??= ENDED;
+    this.#discarded = true;
     this.#waiting = [];
     this.wake();
     this.#stream.resume();
@@ -93,7 +93,7 @@ export class MessageReader implements AsyncIterableIterator<Message> {
 
   #take(chunk: Buffer): void {
     this.#call.bytesIn += chunk.length;
-    if (this.#error !== undefined) return;
+    if (this.#discarded || this.#error !== undefined) return;
     try {
       this.#deframer.push(chunk);
     } catch (error) {
