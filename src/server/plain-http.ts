@@ -31,9 +31,11 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
   const { request, response, call, readiness, shutdownSignal } = plainCall;
   const abort = new AbortController();
   const left = new AbortController();
+  const isHttp1 = request.httpVersionMajor === 1;
   let abandoned = false;
   const gone = () => {
-    // What has been answered closes too.
+    // What has been answered closes too, and the reason would cost more than the answer. A reset stream of HTTP/2 looks finished.
+    if (isHttp1 && response.writableFinished) return;
     abandoned ||= !response.writableEnded;
     left.abort();
     abort.abort(new ConnectError("the caller has gone", Code.Canceled));
@@ -54,7 +56,7 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
   shutdownSignal.addEventListener("abort", onShutdown);
   if (shutdownSignal.aborted) onShutdown();
   // A pipelined request waits for its turn with a response that has no socket, and is not told when that closes.
-  const socket = request.httpVersionMajor === 1 && response.socket === null ? request.socket : undefined;
+  const socket = isHttp1 && response.socket === null ? request.socket : undefined;
   socket?.once("close", gone);
   try {
     await route.handle(createExchange(plainCall, parameters, body, signal));

@@ -19,7 +19,11 @@ export async function handleRpc(
   call: Call,
 ): Promise<void> {
   const abort = new AbortController();
-  const gone = () => abort.abort(new ConnectError("the caller has gone", Code.Canceled));
+  const isHttp1 = request.httpVersionMajor === 1;
+  const gone = () => {
+    // What has been answered closes too, and the reason would cost more than the answer. A reset stream of HTTP/2 looks finished.
+    if (!(isHttp1 && response.writableFinished)) abort.abort(new ConnectError("the caller has gone", Code.Canceled));
+  };
   const { methodKind } = handler.method;
   const sendsOneMessage = methodKind === "unary" || methodKind === "server_streaming";
   const body = new RequestBody(request, call, {
@@ -29,7 +33,7 @@ export async function handleRpc(
   response.once("close", gone);
   request.once("error", gone);
   // A pipelined request waits for its turn with a response that has no socket, and is not told when that closes.
-  const socket = request.httpVersionMajor === 1 && response.socket === null ? request.socket : undefined;
+  const socket = isHttp1 && response.socket === null ? request.socket : undefined;
   socket?.once("close", gone);
   try {
     const answer = await handler({
