@@ -44,6 +44,7 @@ await build({
   // V8 keeps the source in memory. Names stay, for the stacks in the log.
   minifyWhitespace: true,
   minifySyntax: true,
+  lineLimit: 160,
   sourcemap: "linked",
 });
 await build({
