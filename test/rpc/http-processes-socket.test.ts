@@ -115,8 +115,10 @@ describe("a process on a WebSocket", () => {
     await using daemon = await startDaemon();
     const id = await create(daemon, SHELL);
     const first = await view(daemon, id);
+    // What is typed before the prompt is echoed before it.
+    await first.shows("$ ");
     first.socket.send("echo one\n");
-    await first.shows("\r\none\r\n");
+    await first.shows("\r\none\r\n$ ");
     const seen = first.binary.length;
     first.socket.terminate();
     await call(daemon, "POST", `/v1/processes/${id}/input`, "echo two\n");

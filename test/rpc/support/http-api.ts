@@ -66,7 +66,7 @@ export class Viewer implements Disposable {
 
   shows(text: string | RegExp): Promise<void> {
     const matches = () => (typeof text === "string" ? this.text.includes(text) : text.test(this.text));
-    return eventually(`${text} is shown, not ${JSON.stringify(this.text)}`, matches);
+    return eventually(() => `${text} is shown, not ${JSON.stringify(this.text)}`, matches);
   }
 
   [Symbol.dispose](): void {
