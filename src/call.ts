@@ -1,7 +1,22 @@
 import { createContextKey } from "@connectrpc/connect";
 
-/** Who let a request in: nobody needed to, a token or a signed URL did, or the daemon runs without tokens. */
-export type Authorization = "public" | "token" | "signature" | "insecure";
+/**
+ * What let a request in: a token, a JWT, a client's certificate, a ticket or a signed URL that somebody with one of those was given,
+ * nothing because the path is everybody's, or nothing because the daemon runs without tokens on that address.
+ */
+export type HowKnown = "token" | "jwt" | "certificate" | "ticket" | "signature" | "public" | "insecure";
+
+/** Who called. Shared by calls: nobody changes one. */
+export interface Caller {
+  /** For the log: never a token. */
+  readonly name: string;
+  readonly how: HowKnown;
+}
+
+/** Whoever has the daemon's own token. */
+export const DAEMON_TOKEN: Caller = { name: "daemon", how: "token" };
+export const ANYBODY: Caller = { name: "anonymous", how: "public" };
+export const ANYBODY_INSECURELY: Caller = { name: "anonymous", how: "insecure" };
 
 /** What is known about one request on its way from the listener to its end. */
 export interface Call {
@@ -11,7 +26,7 @@ export interface Call {
   /** On the clock of performance.now(). */
   readonly startedAt: number;
   /** Set by the gate; undefined means that the request went past it. */
-  authorization: Authorization | undefined;
+  caller: Caller | undefined;
   /** Set when all that the caller had announced has arrived: then the end of its stream needs no proof. */
   hasArrived: boolean;
   /** Payload bytes, framing included. */
@@ -33,7 +48,7 @@ export const callKey = createContextKey<Call>(
     requestId: "",
     peer: "",
     startedAt: 0,
-    authorization: undefined,
+    caller: undefined,
     hasArrived: false,
     bytesIn: 0,
     bytesOut: 0,

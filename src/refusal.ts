@@ -1,5 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { Code } from "@connectrpc/connect";
+import type { Caller } from "./call.js";
 
 /** Why a request goes no further. */
 export interface Refusal {
@@ -18,11 +19,14 @@ export interface Refusal {
   readonly text?: string;
 }
 
+/** Who was let in, or why nobody was. */
+export type Verdict = { readonly caller: Caller } | { readonly refusal: Refusal };
+
 /** Paths whose clients bring proofs of their own. The daemon's token is taken there too, before anybody asks the realm. */
 export interface Realm {
   /** Pages of every origin may use these paths, and read the answers. */
   readonly crossOrigin?: true;
   readonly covers: (method: string, path: string) => boolean;
-  /** Undefined lets the request in. `open`: nobody is asked for the daemon's token on this address. */
-  readonly judge: (request: IncomingMessage, open: boolean) => Refusal | undefined | Promise<Refusal | undefined>;
+  /** `open`: nobody is asked for the daemon's token on this address. */
+  readonly judge: (request: IncomingMessage, open: boolean) => Verdict | Promise<Verdict>;
 }

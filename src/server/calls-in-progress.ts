@@ -8,8 +8,8 @@ import type { Call } from "../call.js";
 export type CallKind = "public" | "following" | "working";
 
 /** Of an RPC, by who let it in and by its path. */
-export function callKind(authorization: Call["authorization"], path: string): CallKind {
-  if (authorization === "public") return "public";
+export function callKind(caller: Call["caller"], path: string): CallKind {
+  if (caller?.how === "public") return "public";
   return FOLLOWING_RPCS.has(path) ? "following" : "working";
 }
 

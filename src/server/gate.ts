@@ -5,7 +5,7 @@ import { isPublicPath, type PublicOptions } from "../auth/public-paths.js";
 import type { SignedUrls } from "../auth/signed-urls.js";
 import type { Tickets } from "../auth/tickets.js";
 import type { TokenVerifier } from "../auth/token-verifier.js";
-import type { Call } from "../call.js";
+import { ANYBODY, ANYBODY_INSECURELY, type Call, type Caller, DAEMON_TOKEN } from "../call.js";
 import type { Logger } from "../logger.js";
 import type { Metrics } from "../metrics.js";
 import type { Readiness } from "../readiness.js";
@@ -40,6 +40,9 @@ export interface RequestHandling {
   readonly logger: Logger;
 }
 
+const WITH_TICKET: Caller = { name: "ticket", how: "ticket" };
+const WITH_SIGNED_URL: Caller = { name: "signed-url", how: "signature" };
+
 export function realmOf({ realms }: RequestHandling, request: HttpRequest): Realm | undefined {
   return realms.find(({ covers }) => covers(request.method ?? "", pathOf(request) ?? ""));
 }
@@ -56,12 +59,12 @@ export function judge(
   if (path === undefined) return { code: Code.InvalidArgument, message: "invalid request target: it is not a path", status: 400 };
   const plain = handling.rpcs.has(path) ? undefined : handling.plainRoutes.find(request.method ?? "", path);
   call.procedure = isMatch(plain) ? `${plain.route.method} ${plain.route.path}` : path;
-  if (isPublicPath(path, handling.publicOptions)) call.authorization = "public";
-  else if (handling.verifier?.verify(request.headers.authorization)) call.authorization = "token";
+  if (isPublicPath(path, handling.publicOptions)) call.caller = ANYBODY;
+  else if (handling.verifier?.verify(request.headers.authorization)) call.caller = DAEMON_TOKEN;
   else if (realm !== undefined) return judgeInRealm(handling, request, call, realm);
-  else if (handling.verifier === undefined) call.authorization = "insecure";
-  else if (upgrade !== undefined && handling.tickets.redeem(queryOf(request).get("ticket") ?? "")) call.authorization = "token";
-  else if (isMatch(plain) && isSigned(handling.signedUrls, plain, request)) call.authorization = "signature";
+  else if (handling.verifier === undefined) call.caller = ANYBODY_INSECURELY;
+  else if (upgrade !== undefined && handling.tickets.redeem(queryOf(request).get("ticket") ?? "")) call.caller = WITH_TICKET;
+  else if (isMatch(plain) && isSigned(handling.signedUrls, plain, request)) call.caller = WITH_SIGNED_URL;
   else {
     const message = "missing or wrong access token: expected the header Authorization: Bearer <token>";
     return { code: Code.Unauthenticated, message, status: 401, headers: { "www-authenticate": "Bearer" } };
@@ -75,9 +78,9 @@ async function judgeInRealm(
   call: Call,
   realm: Realm,
 ): Promise<Refusal | undefined> {
-  const refusal = await realm.judge(request, handling.verifier === undefined);
-  if (refusal !== undefined) return refusal;
-  call.authorization = "token";
+  const verdict = await realm.judge(request, handling.verifier === undefined);
+  if ("refusal" in verdict) return verdict.refusal;
+  call.caller = verdict.caller;
   return refuseForNow(handling, request, call);
 }
 
@@ -86,7 +89,7 @@ function refuseForNow({ instanceId, readiness }: RequestHandling, request: HttpR
   const refusal = refuseOtherInstance(request, instanceId);
   if (refusal !== undefined) return refusal;
   // Connections outlive the listener, and new calls would outlive the time that the others are given.
-  if (readiness.ready || call.authorization === "public") return undefined;
+  if (readiness.ready || call.caller?.how === "public") return undefined;
   return { code: Code.Unavailable, message: "the daemon is shutting down", status: 503, reason: "SHUTTING_DOWN" };
 }
 

@@ -16,7 +16,7 @@ export function beginCall(request: HttpRequest): Call {
     requestId: VALID_REQUEST_ID.test(given) ? given : randomUUID(),
     peer: request.socket.remoteAddress ?? "",
     startedAt: performance.now(),
-    authorization: undefined,
+    caller: undefined,
     hasArrived: false,
     bytesIn: 0,
     bytesOut: 0,

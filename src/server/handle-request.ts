@@ -81,7 +81,7 @@ async function route(
 ): Promise<Refusal | undefined> {
   const { calls, readiness, shutdownSignal } = handling;
   const path = pathOf(request) ?? "";
-  const isPublic = call.authorization === "public";
+  const isPublic = call.caller?.how === "public";
   const rpc = handling.rpcs.get(path);
   if (rpc !== undefined) {
     const refusal = refuseRpc(rpc, request);
@@ -90,7 +90,7 @@ async function route(
       return { code: Code.ResourceExhausted, message: `more than ${MAX_PUBLIC_CALLS} calls without a token`, status: 429 };
     }
     if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
-    await calls.count(callKind(call.authorization, path), () => handleRpc(rpc, request, response, call));
+    await calls.count(callKind(call.caller, path), () => handleRpc(rpc, request, response, call));
     return undefined;
   }
   const plain = handling.plainRoutes.find(request.method ?? "", path);

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { Code } from "@connectrpc/connect";
+import { ANYBODY_INSECURELY, type Caller, DAEMON_TOKEN } from "../../call.js";
 import { Filesystem } from "../../gen/envd/filesystem/filesystem_pb.js";
 import { Process } from "../../gen/envd/process/process_pb.js";
 import type { UserDatabase } from "../../os/users.js";
-import type { Realm, Refusal } from "../../refusal.js";
+import type { Realm, Refusal, Verdict } from "../../refusal.js";
 import { basicUserName } from "./acting-user.js";
 import { isSameSecret } from "./secret.js";
 import { malformed, signatureRefusal } from "./signed-file.js";
@@ -13,6 +14,8 @@ const ROUTES = ["/files", "/files/compose", "/envs", "/init", "/health"];
 /** Of both: E2B's once its token is set. */
 const SHARED_ROUTE = "/metrics";
 const SERVICES = [`/${Process.typeName}/`, `/${Filesystem.typeName}/`];
+const WITH_TOKEN: Caller = { name: "envd", how: "token" };
+const WITH_SIGNATURE: Caller = { name: "envd", how: "signature" };
 const UNAUTHORIZED = "unauthorized access, please provide a valid access token or method signing if supported";
 
 export interface EnvdRealmParts {
@@ -27,19 +30,20 @@ export interface EnvdRealmParts {
  * lets anybody in, /init included.
  */
 export function createEnvdRealm({ state, users, isDaemonToken }: EnvdRealmParts): Realm {
-  function refusalOfToken(request: IncomingMessage, query: URLSearchParams, path: string, open: boolean): Refusal | undefined {
+  function judgeToken(request: IncomingMessage, query: URLSearchParams, path: string, open: boolean): Verdict {
     const { accessToken } = state;
     const given = request.headers["x-access-token"]?.toString() ?? "";
-    if (given !== "" && isDaemonToken(given)) return undefined;
-    if (accessToken === undefined) return open ? undefined : unauthorized(UNAUTHORIZED);
+    if (given !== "" && isDaemonToken(given)) return { caller: DAEMON_TOKEN };
+    if (accessToken === undefined) return open ? { caller: ANYBODY_INSECURELY } : unauthorized(UNAUTHORIZED);
     const method = request.method ?? "";
-    if (method === "POST" && path === "/init") return undefined;
+    // It looks at the token in its body itself.
+    if (method === "POST" && path === "/init") return { caller: WITH_TOKEN };
     const isRight = given !== "" && isSameSecret(accessToken, given);
-    if (isRight) return undefined;
+    if (isRight) return { caller: WITH_TOKEN };
     if (!isFiles(method, path)) return unauthorized(UNAUTHORIZED);
     if (given !== "") return unauthorized("access token present in header but does not match");
     const why = signatureRefusal(query, method, accessToken, Date.now());
-    return why === undefined ? undefined : unauthorized(why);
+    return why === undefined ? { caller: WITH_SIGNATURE } : unauthorized(why);
   }
 
   return {
@@ -52,8 +56,10 @@ export function createEnvdRealm({ state, users, isDaemonToken }: EnvdRealmParts)
       const { path, query } = targetOf(request);
       const isClosed = state.accessToken === undefined && !open;
       const why = isClosed || !isFiles(request.method ?? "", path) ? undefined : malformed(query);
-      if (why !== undefined) return { code: Code.InvalidArgument, message: why, status: 400, text: why };
-      return refusalOfToken(request, query, path, open) ?? refusalOfUser(users, request);
+      if (why !== undefined) return { refusal: { code: Code.InvalidArgument, message: why, status: 400, text: why } };
+      const verdict = judgeToken(request, query, path, open);
+      const refusal = "refusal" in verdict ? undefined : refusalOfUser(users, request);
+      return refusal === undefined ? verdict : { refusal };
     },
   };
 }
@@ -65,9 +71,9 @@ function refusalOfUser(users: UserDatabase, { headers }: IncomingMessage): Refus
   return { code: Code.Unauthenticated, message: `invalid username: '${named}'`, status: 401 };
 }
 
-function unauthorized(message: string): Refusal {
+function unauthorized(message: string): Verdict {
   const headers = { "x-content-type-options": "nosniff" };
-  return { code: Code.Unauthenticated, message, status: 401, headers, body: { code: 401, message } };
+  return { refusal: { code: Code.Unauthenticated, message, status: 401, headers, body: { code: 401, message } } };
 }
 
 const isFiles = (method: string, path: string) => path === "/files" && (method === "GET" || method === "POST");

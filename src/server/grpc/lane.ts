@@ -32,8 +32,8 @@ export function createGrpcLane(handling: RequestHandling): GrpcLane {
     if (realmOf(handling, request) !== undefined) return false;
     const call = beginCall(request);
     if (judge(handling, request, call, undefined, undefined) !== undefined) return false;
-    if (call.authorization === "public" && calls.publicCount >= MAX_PUBLIC_CALLS) return false;
-    void calls.count(callKind(call.authorization, path), () => runCall(handling, running, stream, headers, call, method));
+    if (call.caller?.how === "public" && calls.publicCount >= MAX_PUBLIC_CALLS) return false;
+    void calls.count(callKind(call.caller, path), () => runCall(handling, running, stream, headers, call, method));
     return true;
   };
 }
