@@ -1,4 +1,5 @@
-import { createContextKey } from "@connectrpc/connect";
+import { type ContextValues, createContextKey } from "@connectrpc/connect";
+import { ALL_SCOPES, NO_SCOPES, type Scope } from "./auth/scopes.js";
 
 /**
  * What let a request in: a token, a JWT, a client's certificate, a ticket or a signed URL that somebody with one of those was given,
@@ -11,12 +12,17 @@ export interface Caller {
   /** For the log: never a token. */
   readonly name: string;
   readonly how: HowKnown;
+  readonly scopes: ReadonlySet<Scope>;
+  /** What its file operations are confined to; undefined: nothing but `--root`. */
+  readonly pathPrefixes?: readonly string[];
+  /** When what it has shown ends, in milliseconds since 1970; undefined: never. */
+  readonly expiresAtMs?: number;
 }
 
 /** Whoever has the daemon's own token. */
-export const DAEMON_TOKEN: Caller = { name: "daemon", how: "token" };
-export const ANYBODY: Caller = { name: "anonymous", how: "public" };
-export const ANYBODY_INSECURELY: Caller = { name: "anonymous", how: "insecure" };
+export const DAEMON_TOKEN: Caller = { name: "daemon", how: "token", scopes: ALL_SCOPES };
+export const ANYBODY: Caller = { name: "anonymous", how: "public", scopes: NO_SCOPES };
+export const ANYBODY_INSECURELY: Caller = { name: "anonymous", how: "insecure", scopes: ALL_SCOPES };
 
 /** What is known about one request on its way from the listener to its end. */
 export interface Call {
@@ -59,3 +65,8 @@ export const callKey = createContextKey<Call>(
   },
   { description: "the call as the listener saw it" },
 );
+
+/** Who has made the call that a handler answers. */
+export function callerOf({ values }: { readonly values: ContextValues }): Caller | undefined {
+  return values.get(callKey).caller;
+}

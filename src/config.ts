@@ -138,10 +138,36 @@ export const SETTINGS = {
     emptyCounts: true,
     parse: parseRsaPublicKey,
   }),
+  scopesFile: setting<string | undefined>({
+    flag: "--scopes-file <path>",
+    env: "PICOD_SCOPES_FILE",
+    description: "JSON that names further tokens and client certificates, and what each may do; read again when it changes",
+    default: undefined,
+    emptyCounts: true,
+    parse: absolutePath,
+  }),
+  jwtPublicKey: setting<string | undefined>({
+    flag: "--jwt-public-key <path>",
+    env: "PICOD_JWT_PUBLIC_KEY",
+    description:
+      "public key (PEM; RS256, ES256 or EdDSA) that JWTs are verified with, whose claim `scope` says what they may do; read again when it changes",
+    default: undefined,
+    emptyCounts: true,
+    parse: absolutePath,
+  }),
+  jwksFile: setting<string | undefined>({
+    flag: "--jwks-file <path>",
+    env: "PICOD_JWKS_FILE",
+    description: "the same, as a set of keys (JWKS)",
+    default: undefined,
+    emptyCounts: true,
+    parse: absolutePath,
+  }),
   jwtAudience: setting<string | undefined>({
     flag: "--jwt-audience <name>",
     env: "PICOD_JWT_AUDIENCE",
-    description: "what a JWT must name as its audience, so that one for another sandbox is refused; default: not looked at",
+    description:
+      "what a JWT must name as its audience, so that one for another sandbox is refused; obligatory with --jwt-public-key and --jwks-file, else by default not looked at",
     default: undefined,
     parse: notEmpty,
   }),
@@ -304,6 +330,17 @@ function asSandboxd(config: Config, rootIsGiven: boolean): Config {
 }
 
 const LOOPBACK = /^(127(\.\d{1,3}){3}|::1|localhost)$/;
+
+/** Of the daemon's own, which `picod healthcheck` need not know. @throws ConfigError for what does not go together. */
+export function assertComplete(config: Config): void {
+  const { jwtPublicKey, jwksFile, jwtAudience } = config;
+  if (jwtPublicKey !== undefined && jwksFile !== undefined)
+    throw invalidValue("jwksFile", "--jwt-public-key is given too: one of them says whose JWTs count");
+  if ((jwtPublicKey ?? jwksFile) !== undefined && jwtAudience === undefined) {
+    const name = jwtPublicKey === undefined ? "jwksFile" : "jwtPublicKey";
+    throw invalidValue(name, "--jwt-audience is missing: a JWT for another sandbox would be let in here");
+  }
+}
 
 /** @throws ConfigError for an address that lets in whoever reaches it from elsewhere. */
 function assertTrusted(config: Config): Config {

@@ -22,11 +22,18 @@ export interface Refusal {
 /** Who was let in, or why nobody was. */
 export type Verdict = { readonly caller: Caller } | { readonly refusal: Refusal };
 
-/** Paths whose clients bring proofs of their own. The daemon's token is taken there too, before anybody asks the realm. */
+/** What a realm may ask of the gate. */
+export interface RealmGate {
+  /** Nobody is asked for a token of the daemon's on this address. */
+  readonly open: boolean;
+  /** Whose a token is that did not come where the gate looks for it. Undefined: nobody's that is known there. */
+  readonly identify: (token: string) => Verdict | undefined | Promise<Verdict>;
+}
+
+/** Paths whose clients bring proofs of their own. All that the gate takes elsewhere is taken there too, before anybody asks the realm. */
 export interface Realm {
   /** Pages of every origin may use these paths, and read the answers. */
   readonly crossOrigin?: true;
   readonly covers: (method: string, path: string) => boolean;
-  /** `open`: nobody is asked for the daemon's token on this address. */
-  readonly judge: (request: IncomingMessage, open: boolean) => Verdict | Promise<Verdict>;
+  readonly judge: (request: IncomingMessage, gate: RealmGate) => Verdict | Promise<Verdict>;
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
+import type { Caller } from "./call.js";
 import { PicodError } from "./errors/picod-error.js";
 import type { Access } from "./filesystem/access.js";
 import { followLinks } from "./filesystem/follow-links.js";
@@ -54,8 +55,8 @@ export function cleanPath(decoded: string): string {
  * and absolute ones, `/v1/files//etc/hosts`, are just that. `~` is a name like any other.
  * @throws INVALID_PATH, OUTSIDE_ROOT, USER_NOT_FOUND, USER_NOT_PERMITTED.
  */
-export function resolveUrlPath(sandbox: Sandbox, asked: string, user: string): NamedFile {
-  const access = resolveAccess(sandbox, user);
+export function resolveUrlPath(sandbox: Sandbox, asked: string, user: string, caller: Caller | undefined): NamedFile {
+  const access = resolveAccess(sandbox, user, caller);
   const path = cleanPath(asked);
   const { realPath } = sandbox.root;
   if (realPath === "/") {

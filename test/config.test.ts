@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { ConfigError } from "../src/auth/token.js";
-import { type Config, loadConfig, SETTINGS, type SettingName } from "../src/config.js";
+import { assertComplete, type Config, loadConfig, type RawFlags, SETTINGS, type SettingName } from "../src/config.js";
 
 const NAMES = Object.keys(SETTINGS) as SettingName[];
 
@@ -31,6 +31,21 @@ const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
   accessTokenFile: [
     ["/run/secrets/token", "/run/secrets/token"],
     ["relative/token", undefined],
+    ["", undefined],
+  ],
+  scopesFile: [
+    ["/etc/picod/scopes.json", "/etc/picod/scopes.json"],
+    ["scopes.json", undefined],
+    ["", undefined],
+  ],
+  jwtPublicKey: [
+    ["/etc/picod/key.pem", "/etc/picod/key.pem"],
+    ["key.pem", undefined],
+    ["", undefined],
+  ],
+  jwksFile: [
+    ["/etc/picod/key.pem", "/etc/picod/key.pem"],
+    ["key.pem", undefined],
     ["", undefined],
   ],
   metadataUrl: [
@@ -225,6 +240,15 @@ describe("loadConfig", () => {
 
   it("tells what to do when Kubernetes has set PICOD_PORT for a Service of that name", () => {
     expect(() => loadConfig({}, { PICOD_PORT: "tcp://10.0.0.1:49983" })).toThrow("enableServiceLinks: false");
+  });
+
+  it("wants to know for whom JWTs are, and one source of their keys", () => {
+    const complete = (flags: RawFlags) => () => assertComplete(loadConfig(flags, {}));
+    const [jwtPublicKey, jwksFile, jwtAudience] = [["/pem"], ["/jwks"], ["sandbox-1"]];
+    expect(complete({ jwtPublicKey, jwtAudience })).not.toThrow();
+    expect(complete({ jwtPublicKey })).toThrow("--jwt-audience is missing");
+    expect(complete({ jwksFile })).toThrow("invalid value for --jwks-file (variable PICOD_JWKS_FILE): --jwt-audience is missing");
+    expect(complete({ jwtPublicKey, jwksFile, jwtAudience })).toThrow("one of them says whose JWTs count");
   });
 
   it("lets whoever reaches an address in only when that was said twice", () => {

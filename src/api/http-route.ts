@@ -1,6 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { ConnectError } from "@connectrpc/connect";
 import type { WebSocket } from "ws";
+import type { Requirement } from "../auth/scopes.js";
 import type { Call } from "../call.js";
 
 /** One request of plain HTTP on its way through a route. Its functions may be taken off it. */
@@ -33,6 +34,8 @@ export interface HttpRoute {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** `/v1/processes/{id}/signal`: a name in braces stands for one segment, `{name...}` at the end for all that is left. */
   readonly path: string;
+  /** What it asks of callers. */
+  readonly requires: Requirement;
   /** Its body may pause for as long as the caller likes. */
   readonly streamsBody?: true;
   /** It lasts as long as what it follows, and ends as soon as the shutdown begins. */
@@ -78,6 +81,11 @@ export class HttpRoutes {
     if (found !== undefined)
       return { route: found.route, parameters: parametersOf(found.route.path, found.pattern.exec(path)?.groups ?? {}) };
     return [...new Set(matching.flatMap(({ route }) => (route.method === "GET" ? ["GET", "HEAD"] : [route.method])))];
+  }
+
+  /** Whether some method of a path is everybody's. */
+  isPublic(path: string): boolean {
+    return this.#routes.some(({ route, pattern }) => route.requires === "public" && pattern.test(path));
   }
 
   /** How errors of a path are shown, whatever the method. */

@@ -1,7 +1,10 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
+import type { JWTPayload, JWTVerifyGetKey } from "jose";
 
 const RSA_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
-const LEEWAY_SECONDS = 60;
+
+/** By so much clocks may differ. */
+export const LEEWAY_SECONDS = 60;
 
 /** The RSA public key of a PEM. @throws Error whose message completes "invalid value for …: ". */
 export function parseRsaPublicKey(pem: string): KeyObject {
@@ -15,30 +18,43 @@ export function parseRsaPublicKey(pem: string): KeyObject {
   return key;
 }
 
-/** Checks tokens that somebody else issues. */
-export class JwtVerifier {
-  readonly #key: KeyObject;
-  readonly #audience: string | undefined;
+/** What a token must be signed with and say. */
+export interface JwtExpectations {
+  /** The key, or what finds it by the token's header. */
+  readonly key: KeyObject | JWTVerifyGetKey;
+  readonly algorithms: readonly string[];
+  /** What the claim `aud` must hold; undefined does not look at it. */
+  readonly audience: string | undefined;
+}
 
-  /** @param audience what the claim `aud` must hold; undefined does not look at it. */
+/** The claims of a good token: signed so, not expired, not from the future. @throws Error saying why it is not good. */
+export async function verifyJwt(token: string, { key, algorithms, audience }: JwtExpectations): Promise<JWTPayload> {
+  // Loaded with the first token: most daemons never see one.
+  const { jwtVerify } = await import("jose");
+  const options = {
+    algorithms: [...algorithms],
+    requiredClaims: ["exp"],
+    clockTolerance: LEEWAY_SECONDS,
+    ...(audience === undefined ? {} : { audience }),
+  };
+  const { payload } = await (typeof key === "function" ? jwtVerify(token, key, options) : jwtVerify(token, key, options));
+  if ((payload.iat ?? 0) > Date.now() / 1000 + LEEWAY_SECONDS) throw new Error("token used before issued");
+  return payload;
+}
+
+/** Checks tokens that AgentCube's router issues. */
+export class JwtVerifier {
+  readonly #expectations: JwtExpectations;
+
   constructor(key: KeyObject, audience: string | undefined) {
-    this.#key = key;
-    this.#audience = audience;
+    this.#expectations = { key, algorithms: RSA_ALGORITHMS, audience };
   }
 
-  /** Undefined when the token is good: signed with RSA, not expired, not from the future; else why it is not. */
+  /** Undefined when the token is good; else why it is not. */
   async refusal(token: string): Promise<string | undefined> {
-    // Loaded with the first token: most daemons never see one.
-    const { jwtVerify } = await import("jose");
     try {
-      const { payload } = await jwtVerify(token, this.#key, {
-        algorithms: RSA_ALGORITHMS,
-        requiredClaims: ["exp"],
-        clockTolerance: LEEWAY_SECONDS,
-        ...(this.#audience === undefined ? {} : { audience: this.#audience }),
-      });
-      const isFromFuture = (payload.iat ?? 0) > Date.now() / 1000 + LEEWAY_SECONDS;
-      return isFromFuture ? "token used before issued" : undefined;
+      await verifyJwt(token, this.#expectations);
+      return undefined;
     } catch (error) {
       return (error as Error).message;
     }

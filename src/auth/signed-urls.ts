@@ -1,4 +1,9 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
+import { type Caller, DAEMON_TOKEN } from "../call.js";
+import type { Scope } from "./scopes.js";
+
+const READING: ReadonlySet<Scope> = new Set(["files:read"]);
+const WRITING: ReadonlySet<Scope> = new Set(["files:write"]);
 
 /** Addresses for single use that nobody has used yet; the oldest give way to more. */
 const MAX_OPEN = 10_000;
@@ -14,7 +19,7 @@ export interface SignedRequest {
 }
 
 /**
- * Lets whoever has the token hand out an address for one file, which works without it: method, path, user and time are signed with a key that
+ * Lets whoever has a token hand out an address for one file, which works without it: method, path, user and time are signed with a key that
  * nobody else has and that ends with the daemon. Other parameters may be added by whoever has the address.
  */
 export class SignedUrls {
@@ -22,25 +27,41 @@ export class SignedUrls {
   /** Digests of the nonces of those for single use. */
   readonly #open = new Set<string>();
 
-  /** The parameters to be added to the query. @param expiresAtMs on the clock of Date.now(). */
-  sign(request: SignedRequest, expiresAtMs: number, singleUse: boolean): URLSearchParams {
-    const expires = String(Math.ceil(expiresAtMs / 1000));
+  /**
+   * The parameters to be added to the query. @param expiresAtMs on the clock of Date.now(); not beyond the end of what the signer has shown.
+   * @param signer whose path prefixes, if there are any, confine the request.
+   */
+  sign(request: SignedRequest, expiresAtMs: number, singleUse: boolean, signer: Caller): URLSearchParams {
+    const expires = String(Math.ceil(Math.min(expiresAtMs, signer.expiresAtMs ?? expiresAtMs) / 1000));
+    const by = signer.name === DAEMON_TOKEN.name ? "" : signer.name;
+    const within = signer.pathPrefixes ?? [];
+    if (signer.pathPrefixes?.length === 0) throw new Error("whoever may open nothing can sign nothing");
     const once = singleUse ? randomBytes(16).toString("base64url") : "";
     if (singleUse) this.#remember(once);
     const user = request.user === "" ? {} : { user: request.user };
-    const signature = this.#signatureOf(request, expires, once).toString("base64url");
-    return new URLSearchParams({ ...user, expires, ...(singleUse ? { once } : {}), signature });
+    const signature = this.#signatureOf(request, expires, once, by, within).toString("base64url");
+    const given = { ...user, expires, ...(singleUse ? { once } : {}), ...(by === "" ? {} : { by }), signature };
+    const query = new URLSearchParams(given);
+    for (const prefix of within) query.append("within", prefix);
+    return query;
   }
 
-  /** Whether the query carries a signature for this request that still counts. One for single use is used up. */
-  redeem(request: SignedRequest, query: URLSearchParams): boolean {
-    const [expires, once] = [query.get("expires") ?? "", query.get("once") ?? ""];
+  /** Who has signed the query for this request, if the signature still counts. One for single use is used up. */
+  redeem(request: SignedRequest, query: URLSearchParams): Caller | undefined {
+    const [expires, once, by] = [query.get("expires") ?? "", query.get("once") ?? "", query.get("by") ?? ""];
+    const within = query.getAll("within");
     const given = Buffer.from(query.get("signature") ?? "", "base64url");
-    const expected = this.#signatureOf(request, expires, once);
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return false;
-    if (!(Date.now() < Number(expires) * 1000)) return false;
+    const expected = this.#signatureOf(request, expires, once, by, within);
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+    if (!(Date.now() < Number(expires) * 1000)) return undefined;
     // Of those that were used, or gave way, nothing is left to be found.
-    return once === "" || this.#open.delete(hash("sha256", once));
+    if (once !== "" && !this.#open.delete(hash("sha256", once))) return undefined;
+    return {
+      name: by === "" ? DAEMON_TOKEN.name : by,
+      how: "signature",
+      scopes: request.method === "PUT" ? WRITING : READING,
+      ...(within.length === 0 ? {} : { pathPrefixes: within }),
+    };
   }
 
   #remember(once: string): void {
@@ -50,8 +71,14 @@ export class SignedUrls {
   }
 
   /** As JSON, in which no two lists look alike. */
-  #signatureOf({ method, path, user }: SignedRequest, expires: string, once: string): Buffer {
-    const signed = [method === "HEAD" ? "GET" : method, path, user, expires, once];
+  #signatureOf(
+    { method, path, user }: SignedRequest,
+    expires: string,
+    once: string,
+    by: string,
+    within: readonly string[],
+  ): Buffer {
+    const signed = [method === "HEAD" ? "GET" : method, path, user, expires, once, by, within];
     return createHmac("sha256", this.#key).update(JSON.stringify(signed)).digest();
   }
 }

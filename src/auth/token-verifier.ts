@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from "node:crypto";
+import { bearerToken } from "./token.js";
 
 interface AcceptedToken {
   readonly digest: Buffer;
@@ -16,7 +17,7 @@ export class TokenVerifier {
 
   /** `authorization` as the header has it; the scheme's case does not matter (RFC 9110). */
   verify(authorization: string | undefined): boolean {
-    const token = /^bearer +([^ ]+) *$/i.exec(authorization ?? "")?.[1];
+    const token = bearerToken(authorization);
     if (token === undefined) return false;
     const digest = digestOf(token);
     const now = performance.now();

@@ -25,3 +25,8 @@ export function parseToken(text: string, source: string): string {
     throw new ConfigError(`the access token from ${source} holds white space or characters that are not ASCII`);
   return token;
 }
+
+/** The token of a header such as "Bearer abc"; the scheme's case does not matter (RFC 9110). */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  return /^bearer +([^ ]+) *$/i.exec(authorization ?? "")?.[1];
+}

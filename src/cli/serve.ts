@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { resolveUser } from "../acting-user.js";
 import { createAgentCubeRealm } from "../api/agentcube/realm.js";
@@ -6,10 +5,7 @@ import { createEnvdRealm } from "../api/envd/realm.js";
 import { EnvdState } from "../api/envd/state.js";
 import { registerServices } from "../api/routes.js";
 import { JwtVerifier } from "../auth/jwt.js";
-import { noTokenError, resolveToken, type TokenSources } from "../auth/resolve-token.js";
-import { watchTokenFile } from "../auth/token-file.js";
-import { TokenVerifier } from "../auth/token-verifier.js";
-import { type Config, invalidValue } from "../config.js";
+import { assertComplete, type Config, invalidValue } from "../config.js";
 import { createLogger, type Logger } from "../logger.js";
 import { createMetrics } from "../metrics.js";
 import { spareSelfWhenOutOfMemory } from "../os/out-of-memory.js";
@@ -20,32 +16,25 @@ import { createSandbox, type Sandbox } from "../sandbox.js";
 import { createServer, type Server } from "../server/create-server.js";
 import { exitOnFatalError, exitOnSignals, shutDownOnSignals } from "../shutdown.js";
 import { version } from "../version.js";
-
-const DEFAULT_TOKEN_FILE = "/etc/picod/token";
-const METADATA_LIMITS = { attemptTimeoutMs: 1_000, attempts: 3, retryDelayMs: 250 };
-const TOKEN_FILE_INTERVAL_MS = 1_000;
-const TOKEN_OVERLAP_MS = 30_000;
-
-/** The token as flag and environment had it, before both were scrubbed. */
-export type GivenToken = Pick<TokenSources, "flag" | "environment">;
+import { createAuthentication, type GivenToken } from "./create-authentication.js";
 
 /** Starts the daemon; signals end it. @throws ConfigError; an error that names the address when it cannot listen there. */
 export async function serve(config: Config, given: GivenToken, env: Readonly<Record<string, string | undefined>>): Promise<void> {
   closeInheritedDescriptorsOnExec();
   makeUndumpable();
   spareSelfWhenOutOfMemory();
+  assertComplete(config);
   const stopExiting = exitOnSignals();
   const logger = await createLogger(config);
-  const { verifier, source } = await createVerifier(config, given, logger);
+  const { verifier, authenticator, source } = await createAuthentication(config, given, logger);
 
   const { authPublicKey } = config;
   const jwtVerifier = authPublicKey === undefined ? undefined : new JwtVerifier(authPublicKey, config.jwtAudience);
   const sandbox = createConfiguredSandbox(config, env);
   const envd = config.noEnvd ? undefined : new EnvdState(config.envdUser);
-  const isDaemonToken = (token: string) => verifier?.verify(`Bearer ${token}`) ?? false;
   const realms = [
     createAgentCubeRealm(jwtVerifier),
-    ...(envd === undefined ? [] : [createEnvdRealm({ state: envd, users: sandbox.users, isDaemonToken })]),
+    ...(envd === undefined ? [] : [createEnvdRealm({ state: envd, users: sandbox.users })]),
   ];
   exitOnFatalError({ sandbox, logger });
   const readiness = new Readiness();
@@ -58,6 +47,7 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
     metrics,
     logger,
     verifier,
+    authenticator,
     realms,
     registerServices: (register) => registerServices(register, sandbox, readiness, envd),
   });
@@ -119,42 +109,4 @@ async function listenElsewhere(server: Server, { alsoListen }: Config, logger: L
     alsoListening.push(address);
   }
   return alsoListening.length === 0 ? {} : { alsoListening };
-}
-
-interface Verifying {
-  /** Undefined: everybody may come in. */
-  readonly verifier: TokenVerifier | undefined;
-  readonly source: string;
-}
-
-async function createVerifier(config: Config, given: GivenToken, logger: Logger): Promise<Verifying> {
-  const { metadataUrl, metadataFlavor } = config;
-  const sources: TokenSources = {
-    ...given,
-    file: config.accessTokenFile,
-    defaultFile: DEFAULT_TOKEN_FILE,
-    metadataService: metadataUrl === undefined ? undefined : { url: metadataUrl, flavor: metadataFlavor, ...METADATA_LIMITS },
-  };
-  const token = await resolveToken(sources, (message) => logger.warn(message));
-  if (token === undefined && config.authPublicKey !== undefined && !config.insecureNoAuth) {
-    logger.warn("running without an access token: only AgentCube's JWTs are taken, and only below /api/");
-    return { verifier: new TokenVerifier(randomBytes(32).toString("hex")), source: "none" };
-  }
-  if (token === undefined) {
-    if (!config.insecureNoAuth) throw noTokenError(DEFAULT_TOKEN_FILE);
-    logger.warn("running without an access token: everybody who reaches the port has the sandbox");
-    return { verifier: undefined, source: "none" };
-  }
-  const verifier = new TokenVerifier(token.value);
-  const { file, source } = token;
-  if (file !== undefined) {
-    watchTokenFile(file.path, file.version, TOKEN_FILE_INTERVAL_MS, {
-      onToken(rotated) {
-        if (!verifier.rotate(rotated, TOKEN_OVERLAP_MS)) return;
-        logger.info({ tokenSource: source, overlapMs: TOKEN_OVERLAP_MS }, "access token rotated");
-      },
-      onError: (error) => logger.error({ err: error }, "cannot read the rotated access token; the present one stays in force"),
-    });
-  }
-  return { verifier, source };
 }

@@ -38,6 +38,7 @@ export type Reason =
   | "WATCHER_TOO_SLOW"
   | "WATCH_LIMIT_REACHED"
   | "TAG_IN_USE"
+  | "SCOPE_MISSING"
   | "SHUTTING_DOWN"
   | "INSTANCE_CHANGED";
 

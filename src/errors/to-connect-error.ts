@@ -44,6 +44,7 @@ export const CODE_OF_REASON: Readonly<Record<Reason, Code>> = {
   WATCHER_TOO_SLOW: Code.ResourceExhausted,
   WATCH_LIMIT_REACHED: Code.ResourceExhausted,
   TAG_IN_USE: Code.AlreadyExists,
+  SCOPE_MISSING: Code.PermissionDenied,
   SHUTTING_DOWN: Code.Unavailable,
   INSTANCE_CHANGED: Code.Aborted,
 };

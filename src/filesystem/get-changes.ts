@@ -161,7 +161,7 @@ function inUse(kept: KeptHistory): Disposable {
 
 function keyOf({ access, path, options }: GetChangesRequest): string {
   const { recursive = false, include = [], exclude = [], debounceMs = 0, kinds = [] } = options;
-  return JSON.stringify([access.user.uid, path, recursive, include, exclude, debounceMs, kinds]);
+  return JSON.stringify([access.user.uid, access.root.confinement, path, recursive, include, exclude, debounceMs, kinds]);
 }
 
 function answer(history: ChangeHistory, number: number, changes: readonly FileChange[], historyLost: boolean): Changes {

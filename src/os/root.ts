@@ -1,4 +1,5 @@
 import { closeSync, constants, openSync, readlinkSync, realpathSync } from "node:fs";
+import { constants as osConstants } from "node:os";
 import { hasRightsOfAnother } from "./credentials.js";
 import { libc, SYSCALL } from "./libc.js";
 import { decodePath, encodePath } from "./path-bytes.js";
@@ -12,6 +13,10 @@ const AT_FDCWD = -100;
 const RESOLVE_IN_ROOT = 0x10n;
 /** Links of /proc that lead to a descriptor, a working directory, a root … are not followed; openat2(2). */
 const RESOLVE_NO_MAGICLINKS = 0x02n;
+/** No link at all is followed; openat2(2). */
+const RESOLVE_NO_SYMLINKS = 0x04n;
+/** What leads out of the directory, absolute links included, fails with EXDEV; openat2(2). */
+const RESOLVE_BENEATH = 0x08n;
 /** How often a path is resolved again while somebody renames directories below it. */
 const RESOLVE_ATTEMPTS = 64;
 
@@ -24,13 +29,35 @@ export class Root {
   readonly realPath: string;
   readonly #fd: number | undefined;
   readonly #hasOpenat2: boolean;
+  /** Directories that nothing outside is opened of; undefined: all of the root is. */
+  readonly #prefixes: readonly string[] | undefined;
 
-  /** `/` confines nothing. @throws when another directory cannot be opened, or the kernel has no openat2 (before Linux 5.6). */
-  constructor(directory: string) {
+  /**
+   * `/` confines nothing. @param directory or a root, of which nothing is opened but what is below the prefixes.
+   * @throws when another directory cannot be opened, or the kernel has no openat2 (before Linux 5.6).
+   */
+  constructor(directory: string | Root, prefixes?: readonly string[]) {
+    this.#prefixes = prefixes;
+    if (directory instanceof Root) {
+      this.realPath = directory.realPath;
+      this.#hasOpenat2 = directory.#hasOpenat2;
+      this.#fd = directory.#fd;
+      return;
+    }
     this.realPath = realpathSync(directory);
     this.#hasOpenat2 = hasOpenat2();
     this.#fd = directory === "/" ? undefined : openSync(directory, O_PATH | constants.O_DIRECTORY);
     if (this.#fd !== undefined) openBelow(this.#fd, "/", O_PATH, 0, RESOLVE_IN_ROOT);
+  }
+
+  /** The same for two that open the same. */
+  get confinement(): string {
+    return this.#prefixes === undefined ? "" : JSON.stringify(this.#prefixes);
+  }
+
+  /** Whether a path, by its text, is below one of the prefixes. Links are for the kernel to judge, when it is opened. */
+  mayHold(path: string): boolean {
+    return this.#prefixes?.some((prefix) => belowPrefix(prefix, path) !== undefined) ?? true;
   }
 
   /**
@@ -38,9 +65,31 @@ export class Root {
    * process through all of its own, and descriptors of the daemon lead to where other users' operations are. @throws the errno of openat(2).
    */
   open(path: string, flags: number, mode = 0): number {
+    if (this.#prefixes !== undefined) return this.#openWithin(this.#prefixes, path, flags, mode);
     if (this.#fd !== undefined) return openBelow(this.#fd, path, flags, mode, RESOLVE_IN_ROOT);
     if (this.#hasOpenat2 && hasRightsOfAnother()) return openBelow(AT_FDCWD, path, flags, mode, RESOLVE_NO_MAGICLINKS);
     return check(libc.openat(AT_FDCWD, encodePath(path), flags | O_CLOEXEC, mode), "open", path);
+  }
+
+  /**
+   * Neither `..` nor a link leads out of the prefix, and the prefix itself is no link: who may write elsewhere cannot bend it.
+   * @throws EACCES for what is outside, ENOSYS where the kernel cannot tell.
+   */
+  #openWithin(prefixes: readonly string[], path: string, flags: number, mode: number): number {
+    for (const prefix of prefixes) {
+      const rest = belowPrefix(prefix, path);
+      if (rest === undefined) continue;
+      const how = this.#fd === undefined ? RESOLVE_NO_SYMLINKS : RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT;
+      const directoryFd = openBelow(this.#fd ?? AT_FDCWD, prefix, O_PATH | constants.O_DIRECTORY, 0, how);
+      try {
+        return openBelow(directoryFd, rest, flags, mode, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+      } catch (error) {
+        throw (error as NodeJS.ErrnoException).code === "EXDEV" ? outside(path) : error;
+      } finally {
+        closeSync(directoryFd);
+      }
+    }
+    throw outside(path);
   }
 
   /** The path of what was opened, as those within the root name it: without links and dots. */
@@ -48,6 +97,23 @@ export class Root {
     const real = realPathOf(fd);
     return this.#fd === undefined ? real : real.slice(this.realPath.length) || "/";
   }
+}
+
+/** What is left of a path below a prefix; undefined when its text is not below it. A `..` is for the kernel, once it is below. */
+function belowPrefix(prefix: string, path: string): string | undefined {
+  const names = path.split("/");
+  const wanted = prefix.split("/").filter(Boolean);
+  let at = 0;
+  for (const name of wanted) {
+    while (names[at] === "" || names[at] === ".") at++;
+    if (names[at++] !== name) return undefined;
+  }
+  const rest = names.slice(at).join("/").replace(/^\/+/, "");
+  return rest === "" ? "." : rest;
+}
+
+function outside(path: string): NodeJS.ErrnoException {
+  return systemError("open", path, osConstants.errno.EACCES);
 }
 
 /** Where what was opened really is. Not to be called with the rights of another user, who may not look at the daemon's descriptors. */

@@ -3,6 +3,8 @@ import { compressionGzip } from "@connectrpc/connect-node";
 import type { EnvdState } from "../api/envd/state.js";
 import { HttpRoutes } from "../api/http-route.js";
 import type { RegisterService } from "../api/routes.js";
+import type { Authenticator } from "../auth/authenticator.js";
+import { type Requirement, requirementsByPath } from "../auth/scopes.js";
 import { Tickets } from "../auth/tickets.js";
 import type { TokenVerifier } from "../auth/token-verifier.js";
 import type { Config } from "../config.js";
@@ -52,6 +54,8 @@ export interface ServerParts {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly verifier: TokenVerifier | undefined;
+  /** Undefined: nobody has a token of their own. */
+  readonly authenticator: Authenticator | undefined;
   readonly realms: readonly Realm[];
   /** Adds every RPC service. */
   readonly registerServices: (register: RegisterService) => void;
@@ -69,7 +73,7 @@ export function createServer(parts: ServerParts): Server {
   const listeners: Listener[] = [];
   return {
     listen(host, port, trusted = false) {
-      const asTrusted = trusted ? { ...handling, verifier: undefined } : handling;
+      const asTrusted = trusted ? { ...handling, verifier: undefined, authenticator: undefined } : handling;
       const listener = createListener(createRequestHandler(asTrusted), createGrpcLane(asTrusted), plainRoutes, logger);
       listeners.push(listener);
       return listener.listen(host, port);
@@ -96,8 +100,9 @@ function createHandling(
   calls: CallsInProgress,
   shutdownSignal: AbortSignal,
 ): RequestHandling {
-  const { config, sandbox, readiness, metrics, logger, verifier, realms } = parts;
-  const interceptors = createInterceptors(metrics);
+  const { config, sandbox, readiness, metrics, logger, verifier, authenticator, realms } = parts;
+  const requirements = new Map<string, Requirement>();
+  const interceptors = createInterceptors(metrics, requirements);
   const router = createConnectRouter({
     interceptors,
     readMaxBytes: config.maxMessageBytes,
@@ -106,7 +111,8 @@ function createHandling(
     shutdownSignal,
   });
   const grpcMethods = new Map<string, GrpcMethod>();
-  const register: RegisterService = (service, implementation, options) => {
+  const register: RegisterService = (service, implementation, required, options) => {
+    for (const [path, requirement] of requirementsByPath(service, required)) requirements.set(path, requirement);
     router.service(service, implementation, options);
     const { readMaxBytes = config.maxMessageBytes } = options ?? {};
     for (const [path, method] of grpcMethodsOf(service, implementation, interceptors, readMaxBytes))
@@ -114,19 +120,19 @@ function createHandling(
   };
   parts.registerServices(register);
   const rpcs = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
-  const publicOptions = config;
   return {
     instanceId,
     realms,
     rpcs,
     grpcMethods,
+    requirements,
     plainRoutes,
     tickets,
     signedUrls: sandbox.signedUrls,
     verifier,
+    authenticator,
     readiness,
     calls,
-    publicOptions,
     shutdownSignal,
     metrics,
     logger,

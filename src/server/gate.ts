@@ -1,15 +1,17 @@
 import { Code } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import type { HttpRoutes, RouteMatch } from "../api/http-route.js";
-import { isPublicPath, type PublicOptions } from "../auth/public-paths.js";
+import type { Authenticator } from "../auth/authenticator.js";
+import { describeRequirement, fulfils, type Requirement } from "../auth/scopes.js";
 import type { SignedUrls } from "../auth/signed-urls.js";
 import type { Tickets } from "../auth/tickets.js";
+import { bearerToken } from "../auth/token.js";
 import type { TokenVerifier } from "../auth/token-verifier.js";
 import { ANYBODY, ANYBODY_INSECURELY, type Call, type Caller, DAEMON_TOKEN } from "../call.js";
 import type { Logger } from "../logger.js";
 import type { Metrics } from "../metrics.js";
 import type { Readiness } from "../readiness.js";
-import type { Realm, Refusal } from "../refusal.js";
+import type { Realm, Refusal, Verdict } from "../refusal.js";
 import { cleanPath, decodeUrlPath } from "../url-path.js";
 import type { CallsInProgress } from "./calls-in-progress.js";
 import type { GrpcMethod } from "./grpc/methods.js";
@@ -25,23 +27,23 @@ export interface RequestHandling {
   readonly rpcs: ReadonlyMap<string, UniversalHandler>;
   /** The same RPCs, for the lane of gRPC over HTTP/2. */
   readonly grpcMethods: ReadonlyMap<string, GrpcMethod>;
+  /** What each RPC asks of its caller, by path. */
+  readonly requirements: ReadonlyMap<string, Requirement>;
   readonly plainRoutes: HttpRoutes;
   readonly tickets: Tickets;
   readonly realms: readonly Realm[];
   readonly signedUrls: SignedUrls;
   /** Undefined: everybody may come in. */
   readonly verifier: TokenVerifier | undefined;
+  /** Knows all other tokens and certificates; undefined: there are none, or nobody is asked. */
+  readonly authenticator: Authenticator | undefined;
   readonly readiness: Readiness;
   readonly calls: CallsInProgress;
-  readonly publicOptions: PublicOptions;
   /** Ends what plain HTTP is still answering. */
   readonly shutdownSignal: AbortSignal;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
-
-const WITH_TICKET: Caller = { name: "ticket", how: "ticket" };
-const WITH_SIGNED_URL: Caller = { name: "signed-url", how: "signature" };
 
 export function realmOf({ realms }: RequestHandling, request: HttpRequest): Realm | undefined {
   return realms.find(({ covers }) => covers(request.method ?? "", pathOf(request) ?? ""));
@@ -57,31 +59,99 @@ export function judge(
 ): Refusal | undefined | Promise<Refusal | undefined> {
   const path = pathOf(request);
   if (path === undefined) return { code: Code.InvalidArgument, message: "invalid request target: it is not a path", status: 400 };
-  const plain = handling.rpcs.has(path) ? undefined : handling.plainRoutes.find(request.method ?? "", path);
+  const required = handling.requirements.get(path);
+  const plain = required === undefined ? handling.plainRoutes.find(request.method ?? "", path) : undefined;
   call.procedure = isMatch(plain) ? `${plain.route.method} ${plain.route.path}` : path;
-  if (isPublicPath(path, handling.publicOptions)) call.caller = ANYBODY;
-  else if (handling.verifier?.verify(request.headers.authorization)) call.caller = DAEMON_TOKEN;
-  else if (realm !== undefined) return judgeInRealm(handling, request, call, realm);
-  else if (handling.verifier === undefined) call.caller = ANYBODY_INSECURELY;
-  else if (upgrade !== undefined && handling.tickets.redeem(queryOf(request).get("ticket") ?? "")) call.caller = WITH_TICKET;
-  else if (isMatch(plain) && isSigned(handling.signedUrls, plain, request)) call.caller = WITH_SIGNED_URL;
-  else {
-    const message = "missing or wrong access token: expected the header Authorization: Bearer <token>";
-    return { code: Code.Unauthenticated, message, status: 401, headers: { "www-authenticate": "Bearer" } };
+  const requirement = required ?? (isMatch(plain) ? plain.route.requires : undefined);
+  if (requirement === "public" || (requirement === undefined && handling.plainRoutes.isPublic(path))) {
+    call.caller = ANYBODY;
+    return refuseForNow(handling, request, call);
   }
-  return refuseForNow(handling, request, call);
+  const verdict = identify(handling, request, realm, upgrade, plain);
+  if (verdict instanceof Promise) return verdict.then((settled) => settle(handling, request, call, requirement, settled));
+  return settle(handling, request, call, requirement, verdict);
 }
 
-async function judgeInRealm(
+/** Where a request shows who sends it: its token first, then what its path takes besides, then the certificate of its connection. */
+function identify(
+  handling: RequestHandling,
+  request: HttpRequest,
+  realm: Realm | undefined,
+  upgrade: Upgrade | undefined,
+  plain: RouteMatch | readonly string[] | undefined,
+): Verdict | Promise<Verdict> {
+  const { verifier, authenticator } = handling;
+  const { authorization } = request.headers;
+  if (verifier?.verify(authorization)) return { caller: DAEMON_TOKEN };
+  const token = authenticator === undefined ? undefined : bearerToken(authorization);
+  const known = token === undefined ? undefined : authenticator?.identify(token);
+  if (known instanceof Promise) {
+    // AgentCube's tokens are JWTs, too, and others know them.
+    return known.then((verdict) => ("caller" in verdict ? verdict : (askRealm(handling, request, realm) ?? verdict)));
+  }
+  if (known !== undefined && "caller" in known) return known;
+  const ofConnection = authorization === undefined ? authenticator?.identifyConnection(request.socket) : undefined;
+  if (ofConnection !== undefined && "caller" in ofConnection) return ofConnection;
+  const ofRealm = askRealm(handling, request, realm);
+  if (ofRealm !== undefined) return ofRealm;
+  if (verifier === undefined) return { caller: ANYBODY_INSECURELY };
+  const ofAddress = redeem(handling, request, upgrade, plain);
+  if (ofAddress !== undefined) return { caller: ofAddress };
+  return known ?? ofConnection ?? NO_TOKEN;
+}
+
+const NO_TOKEN: Verdict = {
+  refusal: {
+    code: Code.Unauthenticated,
+    message: "missing or wrong access token: expected the header Authorization: Bearer <token>",
+    status: 401,
+    headers: { "www-authenticate": "Bearer" },
+  },
+};
+
+function askRealm(
+  { verifier, authenticator }: RequestHandling,
+  request: HttpRequest,
+  realm: Realm | undefined,
+): Verdict | Promise<Verdict> | undefined {
+  return realm?.judge(request, {
+    open: verifier === undefined,
+    identify: (token) => (verifier?.verify(`Bearer ${token}`) ? { caller: DAEMON_TOKEN } : authenticator?.identify(token)),
+  });
+}
+
+/** Whoever has asked for the ticket, or signed the address, that a request carries. */
+function redeem(
+  { tickets, signedUrls }: RequestHandling,
+  request: HttpRequest,
+  upgrade: Upgrade | undefined,
+  plain: RouteMatch | readonly string[] | undefined,
+): Caller | undefined {
+  const ticket = upgrade === undefined ? undefined : tickets.redeem(queryOf(request).get("ticket") ?? "");
+  return ticket ?? (isMatch(plain) ? signerOf(signedUrls, plain, request) : undefined);
+}
+
+/** @param requirement undefined: nothing is there, and whoever is known is told so. */
+function settle(
   handling: RequestHandling,
   request: HttpRequest,
   call: Call,
-  realm: Realm,
-): Promise<Refusal | undefined> {
-  const verdict = await realm.judge(request, handling.verifier === undefined);
+  requirement: Requirement | undefined,
+  verdict: Verdict,
+): Refusal | undefined {
   if ("refusal" in verdict) return verdict.refusal;
-  call.caller = verdict.caller;
+  const { caller } = verdict;
+  call.caller = caller;
+  if (requirement !== undefined && !fulfils(caller.scopes, requirement)) return scopeMissing(call.procedure, caller, requirement);
   return refuseForNow(handling, request, call);
+}
+
+/** RFC 6750: the token is good, for other things. */
+function scopeMissing(procedure: string, { name }: Caller, requirement: Requirement): Refusal {
+  const message = `${procedure} needs the scope ${describeRequirement(requirement)}, which ${name} does not have`;
+  const scope = requirement === "files" ? "files:read files:write" : requirement;
+  const headers = { "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"` };
+  return { code: Code.PermissionDenied, message, status: 403, reason: "SCOPE_MISSING", headers };
 }
 
 /** Why one who may come in is not let in all the same. */
@@ -93,15 +163,12 @@ function refuseForNow({ instanceId, readiness }: RequestHandling, request: HttpR
   return { code: Code.Unavailable, message: "the daemon is shutting down", status: 503, reason: "SHUTTING_DOWN" };
 }
 
-/** Whether the address itself lets the request in. */
-function isSigned(signedUrls: SignedUrls, { route, parameters }: RouteMatch, request: HttpRequest): boolean {
+function signerOf(signedUrls: SignedUrls, { route, parameters }: RouteMatch, request: HttpRequest): Caller | undefined {
   const query = queryOf(request);
-  if (!route.isSignable || !query.has("signature")) return false;
+  if (!route.isSignable || !query.has("signature")) return undefined;
   const path = tryDecode(parameters.path ?? "");
-  return (
-    path !== undefined &&
-    signedUrls.redeem({ method: request.method ?? "", path: cleanPath(path), user: query.get("user") ?? "" }, query)
-  );
+  if (path === undefined) return undefined;
+  return signedUrls.redeem({ method: request.method ?? "", path: cleanPath(path), user: query.get("user") ?? "" }, query);
 }
 
 function tryDecode(path: string): string | undefined {

@@ -23,7 +23,7 @@ export interface PlainRouteParts {
   readonly readiness: Readiness;
   readonly metrics: Metrics;
   readonly tickets: Tickets;
-  readonly config: Pick<Config, "terminalPage" | "metadataEnvPrefix" | "workspace" | "root" | "workdir">;
+  readonly config: Pick<Config, "terminalPage" | "metricsPublic" | "metadataEnvPrefix" | "workspace" | "root" | "workdir">;
   /** Of this run of the daemon. */
   readonly instanceId: string;
 }
@@ -34,12 +34,13 @@ export function createPlainRoutes(parts: PlainRouteParts): HttpRoute[] {
   const answeredAsEnvd = envd === undefined ? () => false : createEnvdMetrics();
   const startedAt = performance.now();
   return [
-    { method: "GET", path: "/healthz", handle: ({ sendJson }) => sendJson(...liveness()) },
-    { method: "GET", path: "/readyz", handle: ({ sendJson }) => sendJson(...readinessCheck(readiness)) },
-    { method: "GET", path: "/health", handle: ({ sendJson }) => sendJson(...health(startedAt, instanceId)) },
+    { method: "GET", path: "/healthz", requires: "public", handle: ({ sendJson }) => sendJson(...liveness()) },
+    { method: "GET", path: "/readyz", requires: "public", handle: ({ sendJson }) => sendJson(...readinessCheck(readiness)) },
+    { method: "GET", path: "/health", requires: "public", handle: ({ sendJson }) => sendJson(...health(startedAt, instanceId)) },
     {
       method: "GET",
       path: "/metrics",
+      requires: config.metricsPublic ? "public" : "admin",
       handle: async (exchange) => {
         if (!answeredAsEnvd(exchange)) exchange.send(200, { "content-type": metrics.contentType }, await metrics.text());
       },

@@ -1,17 +1,8 @@
-import { Code, ConnectError, createClient, createConnectRouter } from "@connectrpc/connect";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
-import { EnvdState } from "../../src/api/envd/state.js";
-import { registerServices } from "../../src/api/routes.js";
-import { isPublicProcedure } from "../../src/auth/public-paths.js";
-import { Tickets } from "../../src/auth/tickets.js";
-import { loadConfig } from "../../src/config.js";
 import { Health } from "../../src/gen/grpc/health/v1/health_pb.js";
-import { createInterceptors } from "../../src/interceptors/index.js";
-import { createMetrics } from "../../src/metrics.js";
-import { Readiness } from "../../src/readiness.js";
-import { createSandbox } from "../../src/sandbox.js";
-import { createPlainRoutes } from "../../src/server/plain-routes.js";
 import { connectTo } from "../helpers/clients.js";
+import { interceptors, registerAll, registeredRoutes, registeredRpcs, rpcRequirements } from "../helpers/registered.js";
 import { startDaemon, TOKEN } from "../helpers/start-daemon.js";
 import { ask } from "../rpc/support/http1.js";
 import { STREAMING_RPCS } from "../rpc/support/streaming-cases.js";
@@ -31,28 +22,8 @@ const PUBLIC = [
 /** E2B's RPCs say it in the words of their contract. */
 const REFUSED = /"unauthenticated"|"code":401,/;
 
-const metrics = createMetrics("0", () => 0);
-const sandbox = createSandbox(loadConfig({}, {}), {});
-// It would take the exits of the daemons below for those of its orphans.
-await sandbox.processes.close();
-
-/** Every service as the daemon registers it. */
-function registeredRpcs() {
-  const router = createConnectRouter({ interceptors: createInterceptors(metrics) });
-  registerServices((...service) => router.service(...service), sandbox, new Readiness(), new EnvdState(undefined));
-  return router.handlers;
-}
-
 const rpcs = registeredRpcs();
-const routes = createPlainRoutes({
-  sandbox,
-  envd: new EnvdState(undefined),
-  readiness: new Readiness(),
-  metrics,
-  tickets: new Tickets(0),
-  config: { ...loadConfig({}, {}), terminalPage: true },
-  instanceId: "",
-}).map(({ path }) => path.replace("{id}", "proc_none"));
+const routes = registeredRoutes().map(({ path }) => path.replace("{id}", "proc_none"));
 const TERMINAL_PAGE = ["/terminal", "/terminal/terminal.js", "/terminal/terminal.css"];
 const isPublic = (path: string) => PUBLIC.includes(path);
 
@@ -81,7 +52,7 @@ describe("what is served without a token", () => {
   });
 
   it("agrees with what the interceptor lets through", () => {
-    for (const { requestPath } of rpcs) expect.soft(isPublicProcedure(requestPath), requestPath).toBe(isPublic(requestPath));
+    for (const [path, requirement] of rpcRequirements) expect.soft(requirement === "public", path).toBe(isPublic(path));
   });
 
   it("includes the metrics only when asked for", async () => {
@@ -108,13 +79,7 @@ describe("what is served without a token", () => {
 
   it("is refused by the interceptor where a request came past the gate", async () => {
     const { createRouterTransport } = await import("@connectrpc/connect");
-    const transport = createRouterTransport(
-      (router) =>
-        registerServices((...service) => router.service(...service), sandbox, new Readiness(), new EnvdState(undefined)),
-      {
-        router: { interceptors: createInterceptors(metrics) },
-      },
-    );
+    const transport = createRouterTransport(registerAll, { router: { interceptors } });
     const error = ConnectError.from(
       await createClient(Health, transport)
         .check({})

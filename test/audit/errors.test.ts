@@ -54,6 +54,7 @@ const DOCUMENTED_IN: Readonly<Record<Reason, readonly string[]>> = {
   WATCHER_TOO_SLOW: ["process.proto"],
   WATCH_LIMIT_REACHED: ["filesystem.proto"],
   TAG_IN_USE: ["process.proto"],
+  SCOPE_MISSING: ["filesystem.proto", "process.proto"],
   SHUTTING_DOWN: ["process.proto"],
   INSTANCE_CHANGED: ["process.proto"],
 };

@@ -47,7 +47,7 @@ describe("an upload in parts", () => {
     await addPart(uploads, access, path, 4, "content");
     await addPart(uploads, access, path, 0, "new ");
     expect([readdirSync(directory.path), readFileSync(path, "utf8")]).toEqual([["file"], "old"]);
-    expect(uploads.get(access.user, "up").received).toEqual([{ start: 0, end: 11 }]);
+    expect(uploads.get(access, "up").received).toEqual([{ start: 0, end: 11 }]);
     const before = openFiles();
     const { entry, sha256 } = await commit(uploads, access, 11, { sha256: digest("new content"), sync: true });
     expect([entry.path, entry.size, sha256]).toEqual([path, 11n, digest("new content")]);
@@ -74,7 +74,7 @@ describe("an upload in parts", () => {
     const part = uploads.addPart(access, { id: "up", path, mode: undefined, offset: 2n, size: 100n });
     await part.write(Buffer.from("cd"));
     part.close();
-    expect(uploads.get(access.user, "up").received).toEqual([{ start: 2, end: 4 }]);
+    expect(uploads.get(access, "up").received).toEqual([{ start: 2, end: 4 }]);
     await addPart(uploads, access, path, 0, "ab");
     await commit(uploads, access, 4, { sha256: digest("abcd") });
     expect(readFileSync(path, "utf8")).toBe("abcd");
@@ -88,7 +88,7 @@ describe("an upload in parts", () => {
     await expect(addPart(uploads, access, path, 2, "xyz", { sha256: digest("cde") })).rejects.toMatchObject({
       reason: "CHECKSUM_MISMATCH",
     });
-    expect(uploads.get(access.user, "up").received).toEqual([{ start: 0, end: 2 }]);
+    expect(uploads.get(access, "up").received).toEqual([{ start: 0, end: 2 }]);
     await addPart(uploads, access, path, 2, "c");
     await commit(uploads, access, 3, { sha256: digest("abc") });
     expect(readFileSync(path, "utf8")).toBe("abc");
@@ -106,7 +106,7 @@ describe("an upload in parts", () => {
     const adding = addPart(uploads, access, `${directory.path}/new/file`, 0, "abc", options);
     await expect(adding).rejects.toMatchObject({ reason: expected });
     if (expected === "SIZE_MISMATCH" && options.size === 4n) return;
-    expect([readdirSync(directory.path), uploads.list(access.user)]).toEqual([[], []]);
+    expect([readdirSync(directory.path), uploads.list(access)]).toEqual([[], []]);
   });
 
   it("keeps only so many separate ranges, and lets the gaps be filled", async () => {
@@ -146,11 +146,11 @@ describe("an upload in parts", () => {
     using directory = temporaryDirectory();
     const uploads = pendingUploads();
     await addPart(uploads, access, `${directory.path}/file`, 0, "a");
-    expect(uploads.list(nobody.user)).toEqual([]);
-    expect(() => uploads.get(nobody.user, "up")).toThrow(reason("UPLOAD_NOT_FOUND"));
-    await expect(uploads.abort(nobody.user, "up")).rejects.toMatchObject({ reason: "UPLOAD_NOT_FOUND" });
+    expect(uploads.list(nobody)).toEqual([]);
+    expect(() => uploads.get(nobody, "up")).toThrow(reason("UPLOAD_NOT_FOUND"));
+    await expect(uploads.abort(nobody, "up")).rejects.toMatchObject({ reason: "UPLOAD_NOT_FOUND" });
     await expect(commit(uploads, nobody, 1)).rejects.toMatchObject({ reason: "UPLOAD_NOT_FOUND" });
-    expect(uploads.list(access.user)).toMatchObject([{ id: "up", path: `${directory.path}/file` }]);
+    expect(uploads.list(access)).toMatchObject([{ id: "up", path: `${directory.path}/file` }]);
     await commit(uploads, access, 1);
     await expect(commit(uploads, nobody, 1)).rejects.toMatchObject({ reason: "UPLOAD_NOT_FOUND" });
   });
@@ -162,9 +162,9 @@ describe("an upload in parts", () => {
     const third = () => addPart(uploads, access, `${directory.path}/new/three`, 0, "a", { id: "three" });
     await expect(third()).rejects.toMatchObject({ reason: "UPLOAD_LIMIT_REACHED" });
     expect(readdirSync(directory.path)).toEqual([]);
-    await uploads.abort(access.user, "one");
+    await uploads.abort(access, "one");
     await third();
-    expect(uploads.list(access.user).map(({ id }) => id)).toEqual(["two", "three"]);
+    expect(uploads.list(access).map(({ id }) => id)).toEqual(["two", "three"]);
   });
 });
 
@@ -179,7 +179,7 @@ describe("a commit", () => {
       message: `cannot commit upload up of ${path}: missing are bytes 0 to 2, 3 to 4, 5 to 6 and 3 more ranges`,
     });
     await expect(commit(uploads, access, 10)).rejects.toMatchObject({ reason: "SIZE_MISMATCH" });
-    expect(uploads.list(access.user)).toHaveLength(1);
+    expect(uploads.list(access)).toHaveLength(1);
     expect(readdirSync(directory.path)).toEqual([]);
   });
 
@@ -431,14 +431,14 @@ describe("a dropped upload", () => {
     const part = uploads.addPart(access, { id: "up", path, mode: undefined });
     await part.write(Buffer.from("abc"));
     expect(readdirSync(directory.path)).toEqual(["new"]);
-    await uploads.abort(access.user, "up");
+    await uploads.abort(access, "up");
     expect(readdirSync(directory.path)).toEqual([]);
     await expect(part.write(Buffer.from("def"))).rejects.toMatchObject({ reason: "UPLOAD_NOT_FOUND" });
     expect(() => part.finish()).toThrow(reason("UPLOAD_NOT_FOUND"));
     expect(part.upload.gone.aborted).toBe(true);
     part.close();
     await eventually("everything is closed", () => openFiles() <= before);
-    await expect(uploads.abort(access.user, "up")).rejects.toMatchObject({ reason: "UPLOAD_NOT_FOUND" });
+    await expect(uploads.abort(access, "up")).rejects.toMatchObject({ reason: "UPLOAD_NOT_FOUND" });
   });
 
   it("keeps parents that others use by then", async () => {
@@ -457,22 +457,22 @@ describe("a dropped upload", () => {
     await addPart(uploads, access, path, 0, "abc");
     const part = uploads.addPart(access, { id: "up", path, mode: undefined, offset: 3n });
     await addPart(uploads, access, `${directory.path}/other`, 0, "abc", { id: "other" });
-    await eventually("another one has expired", () => uploads.list(access.user).length === 1);
+    await eventually("another one has expired", () => uploads.list(access).length === 1);
     await part.write(Buffer.from("def"));
     part.finish();
     part.close();
-    await eventually("it has expired", () => uploads.list(access.user).length === 0);
+    await eventually("it has expired", () => uploads.list(access).length === 0);
     expect(readdirSync(directory.path)).toEqual([]);
-    expect(() => uploads.get(access.user, "up")).toThrow(reason("UPLOAD_NOT_FOUND"));
+    expect(() => uploads.get(access, "up")).toThrow(reason("UPLOAD_NOT_FOUND"));
   });
 
   it("is one whose first part has brought nothing", () => {
     using directory = temporaryDirectory();
     const uploads = pendingUploads();
     const part = uploads.addPart(access, { id: "up", path: `${directory.path}/new/file`, mode: undefined });
-    expect(uploads.list(access.user)).toHaveLength(1);
+    expect(uploads.list(access)).toHaveLength(1);
     part.close();
-    expect([uploads.list(access.user), readdirSync(directory.path)]).toEqual([[], []]);
+    expect([uploads.list(access), readdirSync(directory.path)]).toEqual([[], []]);
   });
 
   it("may be one that is being committed, which comes first", async () => {
@@ -481,12 +481,12 @@ describe("a dropped upload", () => {
     const uploads = pendingUploads();
     await addPart(uploads, access, path, 0, "abc");
     const committing = commit(uploads, access, 3);
-    await expect(uploads.abort(access.user, "up")).rejects.toMatchObject({ reason: "UPLOAD_NOT_FOUND" });
+    await expect(uploads.abort(access, "up")).rejects.toMatchObject({ reason: "UPLOAD_NOT_FOUND" });
     await committing;
     await addPart(uploads, access, path, 0, "xyz");
     const failing = commit(uploads, access, 3, { precondition: { kind: "must-not-exist" } });
-    await Promise.all([uploads.abort(access.user, "up"), expect(failing).rejects.toMatchObject({ reason: "ALREADY_EXISTS" })]);
-    expect(uploads.list(access.user)).toEqual([]);
+    await Promise.all([uploads.abort(access, "up"), expect(failing).rejects.toMatchObject({ reason: "ALREADY_EXISTS" })]);
+    expect(uploads.list(access)).toEqual([]);
     expect(readFileSync(path, "utf8")).toBe("abc");
   });
 });

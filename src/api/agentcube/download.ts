@@ -27,7 +27,7 @@ const TYPES: ReadonlyMap<string, string> = new Map([
 
 /** GET /api/files/{path}: the bytes of a file, or the parts that `Range` asks for. */
 export async function downloadFile(workspace: Workspace, exchange: HttpExchange): Promise<void> {
-  const access = workspace.access();
+  const access = workspace.access(exchange.call.caller);
   const path = workspace.resolve(access, decodeUrlPath(exchange.parameters.path ?? "") || "/");
   if (stat(access, path, true).kind === "directory") {
     throw new PicodError("INVALID_ARGUMENT", "Path is a directory, not a file");

@@ -15,11 +15,11 @@ const HEADERS = { ...HARMLESS, "content-type": "application/json", "cache-contro
 /** GET /api/files: the entries of a directory, by the bytes of their names. */
 export async function listFiles(
   workspace: Workspace,
-  { query, send, begin, writeThrough, abortSignal }: HttpExchange,
+  { query, call, send, begin, writeThrough, abortSignal }: HttpExchange,
 ): Promise<void> {
   const asked = query.get("path") ?? "";
   if (asked === "") throw new PicodError("INVALID_ARGUMENT", "Missing 'path' query parameter");
-  const access = workspace.access();
+  const access = workspace.access(call.caller);
   let text = '{"files":[';
   let begun = false;
   let separator = "";

@@ -15,12 +15,14 @@ export function createAgentCubeRoutes(sandbox: Sandbox, config: Pick<Config, "wo
     {
       method: "POST",
       path: "/api/execute",
+      requires: "process",
       ...agentCubeErrors(),
       handle: (exchange) => executeCommand(sandbox, workspace, exchange),
     },
     {
       method: "POST",
       path: "/api/files",
+      requires: "files:write",
       streamsBody: true,
       ...agentCubeErrors(),
       handle: (exchange) => uploadFile(workspace, exchange),
@@ -28,12 +30,14 @@ export function createAgentCubeRoutes(sandbox: Sandbox, config: Pick<Config, "wo
     {
       method: "GET",
       path: "/api/files",
+      requires: "files:read",
       ...agentCubeErrors("Directory not found"),
       handle: (exchange) => listFiles(workspace, exchange),
     },
     {
       method: "GET",
       path: "/api/files/{path...}",
+      requires: "files:read",
       ...agentCubeErrors("File not found"),
       handle: (exchange) => downloadFile(workspace, exchange),
     },

@@ -1,3 +1,4 @@
+import type { Caller } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import type { EntryInfo } from "../../filesystem/entry-info.js";
 import { FileWriter } from "../../filesystem/write-file.js";
@@ -16,9 +17,12 @@ const MAX_FIELD_BYTES = 64 * 1024;
 const DEFAULT_MODE = 0o644;
 
 /** POST /api/files: a file as base64 in JSON, or as a form. Whole, or not at all. */
-export async function uploadFile(workspace: Workspace, { request, body, abortSignal, sendJson }: HttpExchange): Promise<void> {
+export async function uploadFile(
+  workspace: Workspace,
+  { request, body, call, abortSignal, sendJson }: HttpExchange,
+): Promise<void> {
   const boundary = formBoundary(request.headers["content-type"]);
-  using upload = new Upload(workspace);
+  using upload = new Upload(workspace, call.caller);
   if (boundary === undefined) await takeJson(upload, body);
   else await takeForm(upload, body, boundary);
   abortSignal.throwIfAborted();
@@ -58,14 +62,16 @@ async function takeForm(upload: Upload, body: AsyncIterable<Uint8Array>, boundar
 /** What has arrived of one file: its fields may come in any order. */
 class Upload implements Disposable {
   readonly #workspace: Workspace;
+  readonly #caller: Caller | undefined;
   readonly #waiting: Uint8Array[] = [];
   #path: string | undefined;
   #mode: number | undefined;
   #writer: FileWriter | undefined;
   bytes = 0;
 
-  constructor(workspace: Workspace) {
+  constructor(workspace: Workspace, caller: Caller | undefined) {
     this.#workspace = workspace;
+    this.#caller = caller;
   }
 
   /** `path` and `mode`; the first of each counts. @throws INVALID_ARGUMENT. */
@@ -109,7 +115,7 @@ class Upload implements Disposable {
   #open(): FileWriter {
     if (this.#writer !== undefined) return this.#writer;
     this.assertNamed();
-    const access = this.#workspace.access();
+    const access = this.#workspace.access(this.#caller);
     this.#writer = new FileWriter(access, this.#workspace.resolve(access, this.#path ?? ""), {});
     return this.#writer;
   }

@@ -1,6 +1,7 @@
 import { chownSync, mkdirSync } from "node:fs";
 import { posix } from "node:path";
 import { resolvePath, resolveUser, workingDirectory } from "../../acting-user.js";
+import type { Caller } from "../../call.js";
 import type { Config } from "../../config.js";
 import { PicodError } from "../../errors/picod-error.js";
 import type { Access } from "../../filesystem/access.js";
@@ -20,7 +21,7 @@ export class Workspace {
   }
 
   /** On whose behalf, and where. @throws USER_NOT_FOUND, USER_NOT_PERMITTED, errno of mkdir(2), open(2). */
-  access(): Access {
+  access(caller: Caller | undefined): Access {
     const { users, defaults } = this.#sandbox;
     const user = resolveUser(users, defaults.user);
     if (this.#root === undefined) {
@@ -29,6 +30,13 @@ export class Workspace {
       const isNew = mkdirSync(directory, { recursive: true }) !== undefined;
       if (isNew && process.getuid?.() === 0) chownSync(directory, user.uid, user.gid);
       this.#root = new Root(directory);
+    }
+    // Its paths are those of the workspace, in which the prefixes of a caller, paths of the whole root, have no name.
+    if (caller === undefined || caller.pathPrefixes !== undefined) {
+      throw new PicodError(
+        "OUTSIDE_ROOT",
+        `access denied: ${caller?.name ?? "the caller"} is confined to paths, and these routes are not`,
+      );
     }
     return { root: this.#root, user, users };
   }

@@ -1,5 +1,7 @@
+import type { Caller } from "../../call.js";
 import type { Access } from "../../filesystem/access.js";
 import type { User } from "../../os/users.js";
+import { rootFor } from "../../resolve-file.js";
 import type { Sandbox } from "../../sandbox.js";
 
 /**
@@ -11,7 +13,7 @@ export interface EnvdAccess extends Access {
   readonly named: User;
 }
 
-export function accessFor({ root, users }: Sandbox, named: User): EnvdAccess {
+export function accessFor({ root, users }: Sandbox, named: User, caller: Caller | undefined): EnvdAccess {
   const own = users.find(String(process.getuid?.() ?? 0)) ?? named;
-  return { root, users, user: own, owner: named, named };
+  return { root: rootFor(root, caller), users, user: own, owner: named, named };
 }

@@ -12,7 +12,7 @@ import { readText } from "./text-body.js";
 /** POST /files/compose: one file of several, which go. */
 export async function composeFiles(sandbox: Sandbox, state: EnvdState, exchange: HttpExchange): Promise<void> {
   const { sources, destination, username } = parse(await readText(exchange));
-  const access = accessOf(sandbox, state, username);
+  const access = accessOf(sandbox, state, username, exchange.call.caller);
   const to = pathOf(access, state, destination);
   const from = sources.map((source) => pathOf(access, state, source));
   if (from.includes(to)) throw new RestError(400, `source and destination are the same: ${to}`);

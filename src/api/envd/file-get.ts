@@ -19,7 +19,7 @@ const ABOUT_IDENTITY = ["range", "if-range", "if-none-match", "if-modified-since
 /** GET /files. */
 export async function getFile(sandbox: Sandbox, state: EnvdState, exchange: HttpExchange): Promise<void> {
   const { query } = exchange;
-  const access = accessOf(sandbox, state, query.get("username"));
+  const access = accessOf(sandbox, state, query.get("username"), exchange.call.caller);
   const path = pathOf(access, state, query.get("path") ?? "");
   assertFile(access, path);
   const describe: FileAnswer["describe"] = ({ name }) => ({

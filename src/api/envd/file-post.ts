@@ -29,7 +29,7 @@ interface Written {
 export async function postFiles(sandbox: Sandbox, state: EnvdState, exchange: HttpExchange): Promise<void> {
   const { request, query, sendJson } = exchange;
   const content = decoded(exchange);
-  const access = accessOf(sandbox, state, query.get("username"));
+  const access = accessOf(sandbox, state, query.get("username"), exchange.call.caller);
   const metadata = metadataOf(request.headers);
   const type = request.headers["content-type"] ?? "";
   const path = query.get("path") ?? undefined;

@@ -1,4 +1,5 @@
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
+import { callerOf } from "../../call.js";
 import { move } from "../../filesystem/move.js";
 import { remove } from "../../filesystem/remove.js";
 import type { Filesystem, MoveRequest, RemoveRequest, StatRequest } from "../../gen/envd/filesystem/filesystem_pb.js";
@@ -19,9 +20,9 @@ export function createEnvdFilesystemService(
   state: EnvdState,
   readiness: Readiness,
 ): ServiceImpl<typeof Filesystem> {
-  const resolve: Resolve = (path, { requestHeader }) => {
-    const user = actingUser(sandbox, state, requestHeader);
-    return [accessFor(sandbox, user), resolveEnvdPath(path, user, state)];
+  const resolve: Resolve = (path, context) => {
+    const user = actingUser(sandbox, state, context.requestHeader);
+    return [accessFor(sandbox, user, callerOf(context)), resolveEnvdPath(path, user, state)];
   };
   return {
     ...createDirectoryMethods(sandbox, resolve),

@@ -1,3 +1,4 @@
+import type { Caller } from "../../call.js";
 import type { HttpExchange } from "../http-route.js";
 import { isSameSecret } from "./secret.js";
 import type { EnvdState } from "./state.js";
@@ -38,14 +39,18 @@ export class Init {
       send(401, { ...HEADERS, "content-type": "text/plain; charset=utf-8" }, why);
       return;
     }
-    this.#apply(body);
+    this.#apply(body, exchange.call.caller);
     send(204, HEADERS, "");
   }
 
-  #apply({ accessToken, envVars, defaultUser, defaultWorkdir, timestampNs }: Initialisation): void {
+  #apply({ accessToken, envVars, defaultUser, defaultWorkdir, timestampNs }: Initialisation, caller: Caller | undefined): void {
     if (timestampNs !== undefined && this.#lastNs !== undefined && timestampNs < this.#lastNs) return;
     this.#lastNs = timestampNs ?? this.#lastNs;
-    if (accessToken !== undefined) this.#state.accessToken = accessToken;
+    // Sent again it stays the token of whoever has set it.
+    if (accessToken !== undefined && this.#state.accessToken === undefined) {
+      this.#state.accessToken = accessToken;
+      this.#state.tokenSetBy = caller;
+    }
     if (envVars !== undefined) this.#state.envVars = envVars;
     if (defaultUser !== "") this.#state.defaultUser = defaultUser;
     if (defaultWorkdir !== "") this.#state.defaultWorkdir = defaultWorkdir;

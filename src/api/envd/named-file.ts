@@ -1,3 +1,4 @@
+import type { Caller } from "../../call.js";
 import { toConnectError } from "../../errors/to-connect-error.js";
 import type { Sandbox } from "../../sandbox.js";
 import { accessFor, type EnvdAccess } from "./access.js";
@@ -7,15 +8,16 @@ import { RestError } from "./rest-errors.js";
 import type { EnvdState } from "./state.js";
 
 /** Whom a request of plain HTTP names; null is the default user. @throws 401. */
-export function accessOf(sandbox: Sandbox, state: EnvdState, username: string | null): EnvdAccess {
+export function accessOf(sandbox: Sandbox, state: EnvdState, username: string | null, caller: Caller | undefined): EnvdAccess {
   if (username === null)
     return accessFor(
       sandbox,
       orUnauthorized(() => defaultUser(sandbox, state)),
+      caller,
     );
   const named = sandbox.users.findNamed(username);
   if (named === undefined) throw new RestError(401, `error looking up user '${username}': user: unknown user ${username}`);
-  return accessFor(sandbox, named);
+  return accessFor(sandbox, named, caller);
 }
 
 /** @throws 400. */

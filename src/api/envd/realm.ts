@@ -1,10 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import { Code } from "@connectrpc/connect";
-import { ANYBODY_INSECURELY, type Caller, DAEMON_TOKEN } from "../../call.js";
+import { unlessExpired } from "../../auth/authenticator.js";
+import type { Scope } from "../../auth/scopes.js";
+import { ANYBODY_INSECURELY, type Caller } from "../../call.js";
 import { Filesystem } from "../../gen/envd/filesystem/filesystem_pb.js";
 import { Process } from "../../gen/envd/process/process_pb.js";
 import type { UserDatabase } from "../../os/users.js";
-import type { Realm, Refusal, Verdict } from "../../refusal.js";
+import type { Realm, RealmGate, Refusal, Verdict } from "../../refusal.js";
 import { basicUserName } from "./acting-user.js";
 import { isSameSecret } from "./secret.js";
 import { malformed, signatureRefusal } from "./signed-file.js";
@@ -14,36 +16,39 @@ const ROUTES = ["/files", "/files/compose", "/envs", "/init", "/health"];
 /** Of both: E2B's once its token is set. */
 const SHARED_ROUTE = "/metrics";
 const SERVICES = [`/${Process.typeName}/`, `/${Filesystem.typeName}/`];
-const WITH_TOKEN: Caller = { name: "envd", how: "token" };
-const WITH_SIGNATURE: Caller = { name: "envd", how: "signature" };
+/** It shows its token in the body, and its handler looks at it. */
+const INITIALISING: Caller = { name: "envd", how: "token", scopes: new Set<Scope>(["admin"]) };
 const UNAUTHORIZED = "unauthorized access, please provide a valid access token or method signing if supported";
 
 export interface EnvdRealmParts {
   readonly state: EnvdState;
   readonly users: UserDatabase;
-  /** The daemon's own token is good for everything, in their header too. */
-  readonly isDaemonToken: (token: string) => boolean;
 }
 
 /**
  * E2B's routes. Their token is set by /init; while there is none they are as open as the daemon is: with a token of its own only that one
  * lets anybody in, /init included.
  */
-export function createEnvdRealm({ state, users, isDaemonToken }: EnvdRealmParts): Realm {
-  function judgeToken(request: IncomingMessage, query: URLSearchParams, path: string, open: boolean): Verdict {
-    const { accessToken } = state;
+export function createEnvdRealm({ state, users }: EnvdRealmParts): Realm {
+  function judgeToken(request: IncomingMessage, query: URLSearchParams, path: string, { open, identify }: RealmGate) {
     const given = request.headers["x-access-token"]?.toString() ?? "";
-    if (given !== "" && isDaemonToken(given)) return { caller: DAEMON_TOKEN };
-    if (accessToken === undefined) return open ? { caller: ANYBODY_INSECURELY } : unauthorized(UNAUTHORIZED);
+    const known = given === "" ? undefined : identify(given);
+    return known ?? judgeOwnToken(request, given, query, path, open);
+  }
+
+  function judgeOwnToken(request: IncomingMessage, given: string, query: URLSearchParams, path: string, open: boolean): Verdict {
+    const { accessToken, tokenSetBy } = state;
+    if (accessToken === undefined || tokenSetBy === undefined)
+      return open ? { caller: ANYBODY_INSECURELY } : unauthorized(UNAUTHORIZED);
     const method = request.method ?? "";
-    // It looks at the token in its body itself.
-    if (method === "POST" && path === "/init") return { caller: WITH_TOKEN };
+    if (method === "POST" && path === "/init") return { caller: INITIALISING };
     const isRight = given !== "" && isSameSecret(accessToken, given);
-    if (isRight) return { caller: WITH_TOKEN };
+    // It opens what may be opened by whoever has set it.
+    if (isRight) return unlessExpired({ ...tokenSetBy, name: "envd", how: "token" });
     if (!isFiles(method, path)) return unauthorized(UNAUTHORIZED);
     if (given !== "") return unauthorized("access token present in header but does not match");
     const why = signatureRefusal(query, method, accessToken, Date.now());
-    return why === undefined ? { caller: WITH_SIGNATURE } : unauthorized(why);
+    return why === undefined ? unlessExpired({ ...tokenSetBy, name: "envd", how: "signature" }) : unauthorized(why);
   }
 
   return {
@@ -52,12 +57,12 @@ export function createEnvdRealm({ state, users, isDaemonToken }: EnvdRealmParts)
       ROUTES.includes(path) ||
       (path === SHARED_ROUTE && state.accessToken !== undefined) ||
       SERVICES.some((prefix) => path.startsWith(prefix)),
-    judge(request, open) {
+    async judge(request, gate) {
       const { path, query } = targetOf(request);
-      const isClosed = state.accessToken === undefined && !open;
+      const isClosed = state.accessToken === undefined && !gate.open;
       const why = isClosed || !isFiles(request.method ?? "", path) ? undefined : malformed(query);
       if (why !== undefined) return { refusal: { code: Code.InvalidArgument, message: why, status: 400, text: why } };
-      const verdict = judgeToken(request, query, path, open);
+      const verdict = await judgeToken(request, query, path, gate);
       const refusal = "refusal" in verdict ? undefined : refusalOfUser(users, request);
       return refusal === undefined ? verdict : { refusal };
     },

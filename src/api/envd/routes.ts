@@ -12,20 +12,34 @@ import type { EnvdState } from "./state.js";
 export function createEnvdRoutes(sandbox: Sandbox, state: EnvdState): HttpRoute[] {
   const init = new Init(state);
   return [
-    { ...REST_ERRORS, method: "GET", path: "/files", handle: (exchange) => getFile(sandbox, state, exchange) },
+    {
+      ...REST_ERRORS,
+      method: "GET",
+      path: "/files",
+      requires: "files:read",
+      handle: (exchange) => getFile(sandbox, state, exchange),
+    },
     {
       ...REST_ERRORS,
       method: "POST",
       path: "/files",
+      requires: "files:write",
       streamsBody: true,
       handle: (exchange) => postFiles(sandbox, state, exchange),
     },
-    { ...REST_ERRORS, method: "POST", path: "/files/compose", handle: (exchange) => composeFiles(sandbox, state, exchange) },
-    { ...REST_ERRORS, method: "POST", path: "/init", handle: (exchange) => init.handle(exchange) },
+    {
+      ...REST_ERRORS,
+      method: "POST",
+      path: "/files/compose",
+      requires: "files:write",
+      handle: (exchange) => composeFiles(sandbox, state, exchange),
+    },
+    { ...REST_ERRORS, method: "POST", path: "/init", requires: "admin", handle: (exchange) => init.handle(exchange) },
     {
       ...REST_ERRORS,
       method: "GET",
       path: "/envs",
+      requires: "admin",
       handle: ({ sendJson }) => sendJson(200, state.environment, { "cache-control": "no-store" }),
     },
   ];

@@ -1,3 +1,5 @@
+import type { Caller } from "../../call.js";
+
 /** What envd says where there is no Firecracker. */
 export const E2B_SANDBOX = "false";
 
@@ -11,6 +13,8 @@ export class EnvdState {
   envVars: Readonly<Record<string, string>> = {};
   /** Undefined: no token of E2B's kind is asked for. */
   accessToken: string | undefined;
+  /** Who has set it: it opens no more than this one may. */
+  tokenSetBy: Caller | undefined;
 
   constructor(defaultUser: string | undefined) {
     this.defaultUser = defaultUser;

@@ -13,12 +13,18 @@ import type { HttpExchange, HttpRoute } from "../http-route.js";
 
 /** Directories as one tar stream: ReadArchive and WriteArchive for curl and browsers. */
 export function createArchiveRoutes(sandbox: Sandbox): HttpRoute[] {
-  const resolve = ({ parameters, query }: HttpExchange): NamedFile =>
-    resolveUrlPath(sandbox, decodeUrlPath(parameters.path ?? ""), query.get("user") ?? "");
+  const resolve = ({ parameters, query, call }: HttpExchange): NamedFile =>
+    resolveUrlPath(sandbox, decodeUrlPath(parameters.path ?? ""), query.get("user") ?? "", call.caller);
   const common = { path: "/v1/archive/{path...}", showError: showFileError } as const;
   return [
-    { ...common, method: "GET", handle: (exchange) => sendArchive(resolve(exchange), exchange) },
-    { ...common, method: "PUT", streamsBody: true, handle: (exchange) => unpackArchive(resolve(exchange), exchange) },
+    { ...common, method: "GET", requires: "files:read", handle: (exchange) => sendArchive(resolve(exchange), exchange) },
+    {
+      ...common,
+      method: "PUT",
+      requires: "files:write",
+      streamsBody: true,
+      handle: (exchange) => unpackArchive(resolve(exchange), exchange),
+    },
   ];
 }
 

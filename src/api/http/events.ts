@@ -22,7 +22,15 @@ const NAME_OF_KIND: Readonly<Record<RegistryEvent["kind"], string>> = {
  */
 export function createEventRoutes(sandbox: Sandbox): HttpRoute[] {
   const history = new EventHistory<ProcessObject>(sandbox.registry, ({ record }) => toProcessObject(record), MAX_EVENTS);
-  return [{ method: "GET", path: "/v1/events", follows: true, handle: (exchange) => stream(history, exchange) }];
+  return [
+    {
+      method: "GET",
+      path: "/v1/events",
+      requires: "process:read",
+      follows: true,
+      handle: (exchange) => stream(history, exchange),
+    },
+  ];
 }
 
 async function stream(history: EventHistory<ProcessObject>, exchange: HttpExchange): Promise<void> {

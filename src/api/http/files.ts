@@ -15,8 +15,8 @@ const PATH = "/v1/files/{path...}";
 
 /** Files as the Kubernetes agent-sandbox runtime standard (KEP-539.2) has them, and more: see the README. */
 export function createFileRoutes(sandbox: Sandbox): HttpRoute[] {
-  const resolve = ({ parameters, query }: HttpExchange): NamedFile =>
-    resolveUrlPath(sandbox, decodeUrlPath(parameters.path ?? ""), query.get("user") ?? "");
+  const resolve = ({ parameters, query, call }: HttpExchange): NamedFile =>
+    resolveUrlPath(sandbox, decodeUrlPath(parameters.path ?? ""), query.get("user") ?? "", call.caller);
 
   async function get(exchange: HttpExchange): Promise<void> {
     const file = throughLinks(resolve(exchange));
@@ -32,10 +32,11 @@ export function createFileRoutes(sandbox: Sandbox): HttpRoute[] {
 
   const common = { path: PATH, showError: showFileError } as const;
   return [
-    { ...common, method: "GET", isSignable: true, handle: get },
+    { ...common, method: "GET", requires: "files:read", isSignable: true, handle: get },
     {
       ...common,
       method: "PUT",
+      requires: "files:write",
       isSignable: true,
       streamsBody: true,
       handle: (exchange) => storeFile(throughLinks(resolve(exchange)), exchange),
@@ -43,6 +44,7 @@ export function createFileRoutes(sandbox: Sandbox): HttpRoute[] {
     {
       ...common,
       method: "DELETE",
+      requires: "files:write",
       handle: (exchange) => deleteFile(throughLinks(resolve(exchange), "before-last"), exchange),
     },
   ];

@@ -87,19 +87,26 @@ export function createProcessRoutes(sandbox: Sandbox): HttpRoute[] {
   }
 
   return [
-    { method: "POST", path: "/v1/processes", handle: create },
-    { method: "GET", path: "/v1/processes", handle: list },
+    { method: "POST", path: "/v1/processes", requires: "process", handle: create },
+    { method: "GET", path: "/v1/processes", requires: "process:read", handle: list },
     {
       method: "GET",
       path: "/v1/processes/{id}",
+      requires: "process:read",
       handle: (exchange) => exchange.sendJson(200, toProcessObject(select(exchange))),
     },
-    { method: "DELETE", path: "/v1/processes/{id}", handle: remove },
-    { method: "POST", path: "/v1/processes/{id}/signal", handle: signal },
-    { method: "POST", path: "/v1/processes/{id}/resize", handle: resize },
-    { method: "POST", path: "/v1/processes/{id}/input", streamsBody: true, follows: true, handle: input },
-    { method: "GET", path: "/v1/processes/{id}/connect", isWebSocket: true, follows: true, handle: connect },
-    { method: "GET", path: "/v1/processes/{id}/output", follows: true, handle: (exchange) => output(select(exchange), exchange) },
+    { method: "DELETE", path: "/v1/processes/{id}", requires: "process", handle: remove },
+    { method: "POST", path: "/v1/processes/{id}/signal", requires: "process", handle: signal },
+    { method: "POST", path: "/v1/processes/{id}/resize", requires: "process", handle: resize },
+    { method: "POST", path: "/v1/processes/{id}/input", requires: "process", streamsBody: true, follows: true, handle: input },
+    { method: "GET", path: "/v1/processes/{id}/connect", requires: "process", isWebSocket: true, follows: true, handle: connect },
+    {
+      method: "GET",
+      path: "/v1/processes/{id}/output",
+      requires: "process:read",
+      follows: true,
+      handle: (exchange) => output(select(exchange), exchange),
+    },
   ];
 }
 

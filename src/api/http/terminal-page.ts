@@ -30,6 +30,8 @@ export function createTerminalPageRoutes(): HttpRoute[] {
   return FILES.map(([path, file, type]) => ({
     method: "GET",
     path,
+    // Without secrets: the page asks for the token itself.
+    requires: "public",
     handle: async ({ send }) =>
       send(200, { ...HEADERS, "content-type": type }, await readFile(join(__dirname, "terminal", file))),
   }));

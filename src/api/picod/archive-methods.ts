@@ -1,4 +1,5 @@
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
+import { callerOf } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import { PathFilter } from "../../filesystem/patterns/path-filter.js";
 import { readArchive, type Unreadable } from "../../filesystem/read-archive.js";
@@ -20,7 +21,7 @@ export function createArchiveMethods(
 ): Pick<ServiceImpl<typeof FilesystemService>, "readArchive" | "writeArchive"> {
   return {
     async *readArchive(request: ReadArchiveRequest, context: HandlerContext) {
-      const [access, path] = resolveFile(sandbox, request);
+      const [access, path] = resolveFile(sandbox, request, callerOf(context));
       const { gzip, include, exclude, gitignore, skipUnreadable } = request;
       const filtered = include.length > 0 || exclude.length > 0 || gitignore;
       const filter = filtered ? new PathFilter({ include, exclude, gitignore }) : undefined;
@@ -43,7 +44,7 @@ export function createArchiveMethods(
       if (first.done) throw new PicodError("INVALID_ARGUMENT", "invalid stream: it ended without a metadata message");
       const { request } = first.value;
       if (request.case !== "metadata") throw outOfOrder("metadata first", request.case);
-      const [access, path] = resolveFile(sandbox, request.value);
+      const [access, path] = resolveFile(sandbox, request.value, callerOf(context));
       const chunks = chunksOf(messages, context.signal);
       const { entry, ...rest } = await writeArchive(access, path, toOptions(request.value), chunks, context.signal);
       return { entry: toEntryInfo(entry), ...rest };

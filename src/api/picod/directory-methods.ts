@@ -1,4 +1,5 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { callerOf } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import { listDirectory } from "../../filesystem/list-directory.js";
 import { makeDirectory } from "../../filesystem/make-directory.js";
@@ -23,28 +24,28 @@ export function createDirectoryMethods(
   sandbox: Sandbox,
 ): Pick<ServiceImpl<typeof FilesystemService>, "listDirectory" | "makeDirectory" | "remove" | "setAttributes"> {
   return {
-    async *listDirectory(request: ListDirectoryRequest, { signal }: HandlerContext) {
-      const [access, path] = resolveFile(sandbox, request);
-      for await (const { entries, unreadable } of listDirectory(access, path, request.depth ?? 1, signal)) {
+    async *listDirectory(request: ListDirectoryRequest, context: HandlerContext) {
+      const [access, path] = resolveFile(sandbox, request, callerOf(context));
+      for await (const { entries, unreadable } of listDirectory(access, path, request.depth ?? 1, context.signal)) {
         yield { entries: entries.map(toEntryInfo), unreadable: [...unreadable] };
       }
     },
 
-    makeDirectory(request: MakeDirectoryRequest) {
-      const [access, path] = resolveFile(sandbox, request);
+    makeDirectory(request: MakeDirectoryRequest, context: HandlerContext) {
+      const [access, path] = resolveFile(sandbox, request, callerOf(context));
       const { mustNotExist } = request;
       const mode = toMode(request.mode);
       const { entry, created } = makeDirectory(access, path, { mode, mustNotExist });
       return { entry: toEntryInfo(entry), created };
     },
 
-    async remove(request: RemoveRequest, { signal }: HandlerContext) {
-      const [access, path] = resolveFile(sandbox, request);
-      return { removed: BigInt(await remove(access, path, request, signal)) };
+    async remove(request: RemoveRequest, context: HandlerContext) {
+      const [access, path] = resolveFile(sandbox, request, callerOf(context));
+      return { removed: BigInt(await remove(access, path, request, context.signal)) };
     },
 
-    setAttributes(request: SetAttributesRequest) {
-      const [access, path] = resolveFile(sandbox, request);
+    setAttributes(request: SetAttributesRequest, context: HandlerContext) {
+      const [access, path] = resolveFile(sandbox, request, callerOf(context));
       const { owner, group, modifiedTime, accessedTime, setXattrs, removeXattrs, noFollowSymlinks } = request;
       const changes = {
         mode: toMode(request.mode),

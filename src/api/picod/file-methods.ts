@@ -1,5 +1,5 @@
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
-import { callKey } from "../../call.js";
+import { type Caller, callerOf, callKey } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import { readFile } from "../../filesystem/read-file.js";
 import { stat } from "../../filesystem/stat.js";
@@ -24,13 +24,13 @@ export function createFileMethods(
   sandbox: Sandbox,
 ): Pick<ServiceImpl<typeof FilesystemService>, "stat" | "readFile" | "writeFile"> {
   return {
-    stat(request: StatRequest) {
-      const [access, path] = resolveFile(sandbox, request);
+    stat(request: StatRequest, context: HandlerContext) {
+      const [access, path] = resolveFile(sandbox, request, callerOf(context));
       return { entry: toEntryInfo(stat(access, path, request.followSymlinks, request.xattrs)) };
     },
 
     async *readFile(request: ReadFileRequest, context: HandlerContext) {
-      const [access, path] = resolveFile(sandbox, request);
+      const [access, path] = resolveFile(sandbox, request, callerOf(context));
       for await (const event of readFile(access, path, request)) {
         context.signal.throwIfAborted();
         if (event.kind === "opened") yield { response: { case: "metadata", value: { entry: toEntryInfo(event.entry) } } };
@@ -45,7 +45,7 @@ export function createFileMethods(
       try {
         for await (const { request } of untilDropped(requests, () => writer)) {
           if (request.case === "metadata" && writer === undefined) {
-            writer = openWriter(sandbox, request.value);
+            writer = openWriter(sandbox, request.value, callerOf(context));
           } else if (request.case === "chunk" && writer !== undefined) {
             await writer.write(request.value);
           } else {
@@ -67,8 +67,8 @@ export function createFileMethods(
   };
 }
 
-function openWriter(sandbox: Sandbox, metadata: WriteFileMetadata): FileWriter | UploadPart {
-  const [access, path] = resolveFile(sandbox, metadata);
+function openWriter(sandbox: Sandbox, metadata: WriteFileMetadata, caller: Caller | undefined): FileWriter | UploadPart {
+  const [access, path] = resolveFile(sandbox, metadata, caller);
   if (metadata.uploadId !== "") return sandbox.uploads.addPart(access, toNewPart(metadata, path));
   return new FileWriter(access, path, toWriteOptions(metadata));
 }

@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { callerOf } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import type { FileKind } from "../../filesystem/entry-info.js";
 import { type FindOptions, find } from "../../filesystem/find.js";
@@ -30,9 +31,9 @@ const SEARCHES_AT_ONCE = 4;
 export function createFindMethods(sandbox: Sandbox): Pick<ServiceImpl<typeof FilesystemService>, "find" | "search"> {
   const slots = new Slots(SEARCHES_AT_ONCE);
   return {
-    async *find(request: FindRequest, { signal }: HandlerContext) {
-      const [access, path] = resolveFile(sandbox, request);
-      for await (const event of find(access, path, toFindOptions(request), signal)) {
+    async *find(request: FindRequest, context: HandlerContext) {
+      const [access, path] = resolveFile(sandbox, request, callerOf(context));
+      for await (const event of find(access, path, toFindOptions(request), context.signal)) {
         if (event.kind === "entries") {
           yield { entries: event.entries.map(toEntryInfo) };
           continue;
@@ -43,9 +44,9 @@ export function createFindMethods(sandbox: Sandbox): Pick<ServiceImpl<typeof Fil
       }
     },
 
-    async *search(request: SearchRequest, { signal }: HandlerContext) {
-      const [access, path] = resolveFile(sandbox, request);
-      for await (const event of search(access, path, toSearchOptions(request), slots, signal)) {
+    async *search(request: SearchRequest, context: HandlerContext) {
+      const [access, path] = resolveFile(sandbox, request, callerOf(context));
+      for await (const event of search(access, path, toSearchOptions(request), slots, context.signal)) {
         if (event.kind === "match") {
           yield { event: { case: "match", value: toMatch(event.path, event.match) } };
           continue;

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
+import { callerOf } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import type { UploadInfo } from "../../filesystem/uploads/pending-upload.js";
 import type { NewPart } from "../../filesystem/uploads/pending-uploads.js";
@@ -22,7 +23,7 @@ export function createUploadMethods(
   const { uploads } = sandbox;
   return {
     async commitUpload(request, context) {
-      const access = resolveAccess(sandbox, request.user);
+      const access = resolveAccess(sandbox, request.user, callerOf(context));
       const options = {
         size: toSize(request.size),
         sha256: toSha256(request.sha256),
@@ -33,19 +34,19 @@ export function createUploadMethods(
       return { entry: toEntryInfo(entry), sha256 };
     },
 
-    getUpload(request) {
-      const { user } = resolveAccess(sandbox, request.user);
-      return { upload: toPendingUpload(uploads.get(user, toUploadId(request.uploadId))) };
+    getUpload(request, context) {
+      const access = resolveAccess(sandbox, request.user, callerOf(context));
+      return { upload: toPendingUpload(uploads.get(access, toUploadId(request.uploadId))) };
     },
 
-    listUploads(request) {
-      const { user } = resolveAccess(sandbox, request.user);
-      return { uploads: uploads.list(user).map(toPendingUpload) };
+    listUploads(request, context) {
+      const access = resolveAccess(sandbox, request.user, callerOf(context));
+      return { uploads: uploads.list(access).map(toPendingUpload) };
     },
 
-    async abortUpload(request) {
-      const { user } = resolveAccess(sandbox, request.user);
-      await uploads.abort(user, toUploadId(request.uploadId));
+    async abortUpload(request, context) {
+      const access = resolveAccess(sandbox, request.user, callerOf(context));
+      await uploads.abort(access, toUploadId(request.uploadId));
       return {};
     },
   };

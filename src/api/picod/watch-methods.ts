@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { callerOf } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import { type WatchDirectoryEvent, watchDirectory } from "../../filesystem/watch-directory.js";
 import type { FileChange, FileChangeKind, WatchOptions } from "../../filesystem/watching/file-change.js";
@@ -37,7 +38,7 @@ export function createWatchMethods(
 ): Pick<ServiceImpl<typeof FilesystemService>, "watchDirectory" | "getChanges"> {
   return {
     async *watchDirectory(request: WatchDirectoryRequest, context: HandlerContext) {
-      const [access, path] = resolveFile(sandbox, request);
+      const [access, path] = resolveFile(sandbox, request, callerOf(context));
       const keepaliveMs = toKeepaliveMs(request.keepaliveInterval);
       using ending = readiness.whileReady(context.signal);
       const options = toWatchOptions(request.options);
@@ -47,7 +48,7 @@ export function createWatchMethods(
     },
 
     async getChanges(request: GetChangesRequest, context: HandlerContext) {
-      const [access, path] = resolveFile(sandbox, request);
+      const [access, path] = resolveFile(sandbox, request, callerOf(context));
       const options = toWatchOptions(request.options);
       const waitMs = toMs("wait", request.wait, MAX_WAIT_MS);
       using ending = readiness.whileReady(context.signal);

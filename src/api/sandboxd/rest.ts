@@ -16,12 +16,18 @@ export function createSandboxdRoutes(
     {
       method: "GET",
       path: "/v1/health",
+      requires: "public",
       handle({ sendJson }) {
         const uptime = Math.floor((performance.now() - startedAt) / 1000);
         if (readiness.ready) sendJson(200, { status: "ok", uptime_seconds: uptime });
         else sendJson(503, { code: "UNAVAILABLE", message: "the daemon is shutting down" });
       },
     },
-    { method: "GET", path: "/v1/metadata", handle: ({ sendJson }) => sendJson(200, { env: Object.fromEntries(shown) }) },
+    {
+      method: "GET",
+      path: "/v1/metadata",
+      requires: "process:read",
+      handle: ({ sendJson }) => sendJson(200, { env: Object.fromEntries(shown) }),
+    },
   ];
 }

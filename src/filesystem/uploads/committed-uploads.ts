@@ -1,12 +1,12 @@
 import { PicodError } from "../../errors/picod-error.js";
 import { errnoName } from "../../os/system-error.js";
-import type { Access } from "../access.js";
+import { type Access, isSameAccess } from "../access.js";
 import type { CommitOptions, CommitResult } from "../commit-upload.js";
 import { stat } from "../stat.js";
 import { type PendingUpload, uploadNotFound } from "./pending-upload.js";
 
 interface CommittedUpload {
-  readonly uid: number;
+  readonly access: Access;
   readonly path: string;
   readonly size: bigint;
   readonly sha256: string | undefined;
@@ -29,7 +29,7 @@ export class CommittedUploads {
   add({ id, access, path }: PendingUpload, { size, sha256 }: CommitOptions, { entry }: CommitResult): void {
     this.forget(id);
     const expiry = setTimeout(() => this.#records.delete(id), this.#retainMs).unref();
-    this.#records.set(id, { uid: access.user.uid, path, size, sha256, etag: entry.etag, expiry });
+    this.#records.set(id, { access, path, size, sha256, etag: entry.etag, expiry });
     const [oldest] = this.#records.keys();
     if (this.#records.size > this.#maxRecords && oldest !== undefined) this.forget(oldest);
   }
@@ -37,7 +37,7 @@ export class CommittedUploads {
   /** Answers once more. @throws UPLOAD_NOT_FOUND, also when the file has changed; UPLOAD_CONFLICT when another content is meant. */
   again(access: Access, id: string, { size, sha256 }: CommitOptions): CommitResult {
     const record = this.#records.get(id);
-    if (record === undefined || record.uid !== access.user.uid) throw uploadNotFound(id);
+    if (record === undefined || !isSameAccess(record.access, access)) throw uploadNotFound(id);
     const field = record.size !== size ? "size" : record.sha256 !== sha256 ? "sha256" : undefined;
     if (field !== undefined)
       throw new PicodError("UPLOAD_CONFLICT", `upload ${id} was committed otherwise: ${field} differs`, { upload_id: id, field });

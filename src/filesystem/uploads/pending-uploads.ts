@@ -1,6 +1,5 @@
 import { PicodError } from "../../errors/picod-error.js";
-import type { User } from "../../os/users.js";
-import type { Access } from "../access.js";
+import { type Access, isSameAccess } from "../access.js";
 import { type CommitOptions, type CommitResult, commitUpload } from "../commit-upload.js";
 import { CommittedUploads } from "./committed-uploads.js";
 import { PendingUpload, type UploadInfo, uploadNotFound } from "./pending-upload.js";
@@ -57,8 +56,8 @@ export class PendingUploads {
   }
 
   /** @throws UPLOAD_NOT_FOUND. */
-  get(user: User, id: string): UploadInfo {
-    return this.#describe(this.#find(user, id));
+  get(access: Access, id: string): UploadInfo {
+    return this.#describe(this.#find(access, id));
   }
 
   /** The upload that a part was added to. */
@@ -66,14 +65,14 @@ export class PendingUploads {
     return this.#describe(upload);
   }
 
-  list(user: User): UploadInfo[] {
-    const own = [...this.#uploads.values()].filter(({ access }) => access.user.uid === user.uid);
+  list(access: Access): UploadInfo[] {
+    const own = [...this.#uploads.values()].filter((upload) => isSameAccess(upload.access, access));
     return own.map((upload) => this.#describe(upload));
   }
 
   /** Drops an upload; one that is being committed when that has failed. @throws UPLOAD_NOT_FOUND. */
-  async abort(user: User, id: string): Promise<void> {
-    for (let upload = this.#find(user, id); ; upload = this.#find(user, id)) {
+  async abort(access: Access, id: string): Promise<void> {
+    for (let upload = this.#find(access, id); ; upload = this.#find(access, id)) {
       if (upload.committing === undefined) {
         this.#drop(upload);
         return;
@@ -90,7 +89,7 @@ export class PendingUploads {
     for (;;) {
       const upload = this.#uploads.get(id);
       if (upload === undefined) return this.#committed.again(access, id, options);
-      if (upload.access.user.uid !== access.user.uid) throw uploadNotFound(id);
+      if (!isSameAccess(upload.access, access)) throw uploadNotFound(id);
       if (upload.committing === undefined) return this.#commit(access, upload, options, abortSignal);
       await upload.committing;
     }
@@ -155,9 +154,9 @@ export class PendingUploads {
     upload.drop();
   }
 
-  #find(user: User, id: string): PendingUpload {
+  #find(access: Access, id: string): PendingUpload {
     const upload = this.#uploads.get(id);
-    if (upload === undefined || upload.access.user.uid !== user.uid) throw uploadNotFound(id);
+    if (upload === undefined || !isSameAccess(upload.access, access)) throw uploadNotFound(id);
     return upload;
   }
 
@@ -172,7 +171,7 @@ export class PendingUploads {
 function assertSameUpload(upload: PendingUpload, access: Access, { id, path, mode }: NewPart): void {
   const differs = (field: string) =>
     new PicodError("UPLOAD_CONFLICT", `upload ${id} was begun otherwise: ${field} differs`, { upload_id: id, field });
-  if (upload.access.user.uid !== access.user.uid) throw differs("user");
+  if (!isSameAccess(upload.access, access)) throw differs("user");
   if (upload.path !== path) throw differs("path");
   if (upload.mode !== mode) throw differs("mode");
   if (upload.committing !== undefined)

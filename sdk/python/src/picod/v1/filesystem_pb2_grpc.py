@@ -39,7 +39,8 @@ class FilesystemServiceStub(object):
     Errors that every method can answer:
     UNAUTHENTICATED      no token, or a wrong one.
     INVALID_ARGUMENT     the path is empty, holds a NUL byte or is too long; or the user does not exist.
-    PERMISSION_DENIED    the acting user may not do this, or the file system is read-only.
+    PERMISSION_DENIED    the acting user may not do this, or the file system is read-only; the caller lacks the scope (reason
+    SCOPE_MISSING, see docs/authorization.md) or is confined to other paths.
     FAILED_PRECONDITION  a component of the path is not a directory, or there are too many levels of symbolic links.
     RESOURCE_EXHAUSTED   the disk or the quota is full, or no file descriptors are left.
     DEADLINE_EXCEEDED    the caller's deadline passed.
@@ -171,7 +172,8 @@ class FilesystemServiceServicer(object):
     Errors that every method can answer:
     UNAUTHENTICATED      no token, or a wrong one.
     INVALID_ARGUMENT     the path is empty, holds a NUL byte or is too long; or the user does not exist.
-    PERMISSION_DENIED    the acting user may not do this, or the file system is read-only.
+    PERMISSION_DENIED    the acting user may not do this, or the file system is read-only; the caller lacks the scope (reason
+    SCOPE_MISSING, see docs/authorization.md) or is confined to other paths.
     FAILED_PRECONDITION  a component of the path is not a directory, or there are too many levels of symbolic links.
     RESOURCE_EXHAUSTED   the disk or the quota is full, or no file descriptors are left.
     DEADLINE_EXCEEDED    the caller's deadline passed.
@@ -555,7 +557,8 @@ class FilesystemService(object):
     Errors that every method can answer:
     UNAUTHENTICATED      no token, or a wrong one.
     INVALID_ARGUMENT     the path is empty, holds a NUL byte or is too long; or the user does not exist.
-    PERMISSION_DENIED    the acting user may not do this, or the file system is read-only.
+    PERMISSION_DENIED    the acting user may not do this, or the file system is read-only; the caller lacks the scope (reason
+    SCOPE_MISSING, see docs/authorization.md) or is confined to other paths.
     FAILED_PRECONDITION  a component of the path is not a directory, or there are too many levels of symbolic links.
     RESOURCE_EXHAUSTED   the disk or the quota is full, or no file descriptors are left.
     DEADLINE_EXCEEDED    the caller's deadline passed.

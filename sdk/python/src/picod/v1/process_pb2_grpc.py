@@ -33,6 +33,7 @@ class ProcessServiceStub(object):
 
     Errors that every method can answer:
     UNAUTHENTICATED     no token, or a wrong one.
+    PERMISSION_DENIED   the caller lacks the scope (reason SCOPE_MISSING, see docs/authorization.md).
     INVALID_ARGUMENT    a field is malformed; the message names it.
     RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
     UNAVAILABLE         the daemon is shutting down.
@@ -136,6 +137,7 @@ class ProcessServiceServicer(object):
 
     Errors that every method can answer:
     UNAUTHENTICATED     no token, or a wrong one.
+    PERMISSION_DENIED   the caller lacks the scope (reason SCOPE_MISSING, see docs/authorization.md).
     INVALID_ARGUMENT    a field is malformed; the message names it.
     RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
     UNAVAILABLE         the daemon is shutting down.
@@ -412,6 +414,7 @@ class ProcessService(object):
 
     Errors that every method can answer:
     UNAUTHENTICATED     no token, or a wrong one.
+    PERMISSION_DENIED   the caller lacks the scope (reason SCOPE_MISSING, see docs/authorization.md).
     INVALID_ARGUMENT    a field is malformed; the message names it.
     RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
     UNAVAILABLE         the daemon is shutting down.

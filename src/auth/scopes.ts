@@ -1,0 +1,43 @@
+import type { DescService } from "@bufbuild/protobuf";
+
+/** What a caller may be allowed to do. None of them includes another. */
+export const SCOPES = ["files:read", "files:write", "process", "process:read", "admin"] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/**
+ * What an RPC or a route asks of its caller: one scope, or nothing (`public`). `files` is either of the two for files: which of them is a
+ * matter of the request, and its handler asks for that one.
+ */
+export type Requirement = Scope | "files" | "public";
+
+/** What each method of a service asks for; one that is left out does not compile. */
+export type MethodRequirements<T extends DescService> = { readonly [Method in keyof T["method"]]: Requirement };
+
+export const ALL_SCOPES: ReadonlySet<Scope> = new Set(SCOPES);
+export const NO_SCOPES: ReadonlySet<Scope> = new Set();
+
+export function isScope(text: string): text is Scope {
+  return (SCOPES as readonly string[]).includes(text);
+}
+
+export function fulfils(scopes: ReadonlySet<Scope>, requirement: Requirement): boolean {
+  if (requirement === "public") return true;
+  if (requirement === "files") return scopes.has("files:read") || scopes.has("files:write");
+  return scopes.has(requirement);
+}
+
+/** For messages: "files:read", or "files:read or files:write". */
+export function describeRequirement(requirement: Requirement): string {
+  return requirement === "files" ? "files:read or files:write" : requirement;
+}
+
+/** The requirements of a service, by path: "/picod.v1.ProcessService/Execute". */
+export function requirementsByPath<T extends DescService>(
+  service: T,
+  requirements: MethodRequirements<T>,
+): [path: string, requirement: Requirement][] {
+  return service.methods.map((method) => {
+    const requirement = requirements[method.localName as keyof T["method"]];
+    return [`/${service.typeName}/${method.name}`, requirement];
+  });
+}

@@ -1,0 +1,62 @@
+import { type ConnectRouter, createConnectRouter, type Interceptor } from "@connectrpc/connect";
+import { EnvdState } from "../../src/api/envd/state.js";
+import type { HttpRoute } from "../../src/api/http-route.js";
+import { registerServices } from "../../src/api/routes.js";
+import { type Requirement, requirementsByPath } from "../../src/auth/scopes.js";
+import { Tickets } from "../../src/auth/tickets.js";
+import { loadConfig } from "../../src/config.js";
+import { createInterceptors } from "../../src/interceptors/index.js";
+import { createMetrics } from "../../src/metrics.js";
+import { Readiness } from "../../src/readiness.js";
+import { createSandbox } from "../../src/sandbox.js";
+import { createPlainRoutes } from "../../src/server/plain-routes.js";
+
+const metrics = createMetrics("0", () => 0);
+const sandbox = createSandbox(loadConfig({}, {}), {});
+// It would take the exits of the daemons of tests for those of its orphans.
+await sandbox.processes.close();
+
+/** What each RPC asks of its caller, by path, as the daemon registers it. */
+export const rpcRequirements: ReadonlyMap<string, Requirement> = (() => {
+  const found = new Map<string, Requirement>();
+  registerServices(
+    (service, _implementation, requirements) => {
+      for (const [path, requirement] of requirementsByPath(service, requirements)) found.set(path, requirement);
+    },
+    sandbox,
+    new Readiness(),
+    new EnvdState(undefined),
+  );
+  return found;
+})();
+
+export const interceptors: Interceptor[] = createInterceptors(metrics, rpcRequirements);
+
+/** Adds every service as the daemon registers it. */
+export function registerAll(router: ConnectRouter): void {
+  registerServices(
+    (service, implementation, _requirements, options) => router.service(service, implementation, options),
+    sandbox,
+    new Readiness(),
+    new EnvdState(undefined),
+  );
+}
+
+export function registeredRpcs(): ConnectRouter["handlers"] {
+  const router = createConnectRouter({ interceptors });
+  registerAll(router);
+  return router.handlers;
+}
+
+/** Every route of plain HTTP, the terminal page among them. */
+export function registeredRoutes(): HttpRoute[] {
+  return createPlainRoutes({
+    sandbox,
+    envd: new EnvdState(undefined),
+    readiness: new Readiness(),
+    metrics,
+    tickets: new Tickets(0),
+    config: { ...loadConfig({}, {}), terminalPage: true },
+    instanceId: "",
+  });
+}
