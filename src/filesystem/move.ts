@@ -3,7 +3,7 @@ import { constants } from "node:os";
 import { PicodError } from "../errors/picod-error.js";
 import { type FileStats, isDirectory } from "../os/directory.js";
 import { type RenameMode, rename } from "../os/rename.js";
-import { O_PATH, unlinkIn } from "../os/root.js";
+import { unlinkIn } from "../os/root.js";
 import { errnoName, systemError, withPath } from "../os/system-error.js";
 import type { Access } from "./access.js";
 import { describePlace } from "./copying/describe-place.js";
@@ -95,7 +95,7 @@ function dropOtherName(from: Place, to: Place): void {
 }
 
 function rootOf(access: Access): Identity {
-  const fd = access.root.open("/", O_PATH);
+  const fd = access.root.openTop();
   try {
     return identityOf(fd);
   } finally {

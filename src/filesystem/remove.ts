@@ -64,7 +64,7 @@ function* removeOne({ directoryFd, name }: Target, removal: Removal): Generator<
 
 /** Opens the directory that holds the name. The last name itself is never followed. */
 function openTarget(access: Access, path: string): Target {
-  const rootFd = access.root.open("/", O_PATH);
+  const rootFd = access.root.openTop();
   const rootIdentity = identityOf(rootFd);
   closeSync(rootFd);
   const name = posix.basename(path);

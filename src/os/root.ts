@@ -71,6 +71,13 @@ export class Root {
     return check(libc.openat(AT_FDCWD, encodePath(path), flags | O_CLOEXEC, mode), "open", path);
   }
 
+  /** Names the root itself, to tell it from others, to those also who may open nothing of it but what is below a prefix. */
+  openTop(): number {
+    return this.#fd === undefined
+      ? openSync("/", O_PATH | constants.O_DIRECTORY)
+      : openBelow(this.#fd, "/", O_PATH, 0, RESOLVE_IN_ROOT);
+  }
+
   /**
    * Neither `..` nor a link leads out of the prefix, and the prefix itself is no link: who may write elsewhere cannot bend it.
    * @throws EACCES for what is outside, ENOSYS where the kernel cannot tell.

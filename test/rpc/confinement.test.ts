@@ -11,6 +11,7 @@ import { move } from "../../src/filesystem/move.js";
 import { remove } from "../../src/filesystem/remove.js";
 import { setAttributes } from "../../src/filesystem/set-attributes.js";
 import { stat } from "../../src/filesystem/stat.js";
+import { Root } from "../../src/os/root.js";
 import { errnoName } from "../../src/os/system-error.js";
 import { archiveOf, unpack } from "../helpers/archives.js";
 import { type Clients, connectTo } from "../helpers/clients.js";
@@ -96,12 +97,15 @@ it("no path and nobody who swaps directories leads a look-up out of the root", a
   expect(found).toBeGreaterThan(100);
 });
 
-it("no path and nobody who swaps directories leads an operation out of the root", async () => {
+it.each(["the root", "a path prefix"])("no path and nobody who swaps directories leads an operation out of %s", async (what) => {
   using base = temporaryDirectory();
   const outside = new Outside(base.path, USER.uid);
-  const access = accessAs(USER.name, outside.root);
+  const isPrefix = what === "a path prefix";
+  const whole = accessAs(USER.name, isPrefix ? "/" : outside.root);
+  const access = isPrefix ? { ...whole, root: new Root(whole.root, [outside.root]) } : whole;
+  const above = isPrefix ? outside.root : "";
   const never = new AbortController().signal;
-  const { archive } = await archiveOf(access, "/listing");
+  const { archive } = await archiveOf(access, `${above}/listing`);
   const anything = { kinds: [], minSize: undefined, maxSize: undefined, modifiedSinceNs: undefined, modifiedBeforeNs: undefined };
   const options = { patterns: { include: [], exclude: [] }, ...anything, maxDepth: 9, maxResults: 99 };
   const operations: ((path: string, other: string) => unknown)[] = [
@@ -122,7 +126,7 @@ it("no path and nobody who swaps directories leads an operation out of the root"
     (path) => unpack(access, path, archive, { atomic: true }),
   ];
   const random = randomNumbers(8);
-  const resolved = (path: string) => resolvePath(path, access.user, "/", access.users);
+  const resolved = (path: string) => resolvePath(above + path, access.user, "/", access.users);
   await using _swapping = await outside.swapping();
   const outcomes = await race(outside, async (path, other) => {
     const operation = operations[random(operations.length)] as (typeof operations)[number];
