@@ -4,6 +4,8 @@ export interface ListenAddress {
   readonly port: number;
   /** Whoever reaches it is let in. */
   readonly trusted: boolean;
+  /** No TLS there, whatever the others speak. */
+  readonly cleartext: boolean;
 }
 
 /* Each throws an Error whose message completes "invalid value for …: ". */
@@ -27,11 +29,16 @@ export function port(text: string): number {
   return parsePort(text);
 }
 
-/** "127.0.0.1:8080", "[::1]:8080", "127.0.0.1:8080,no-auth". */
+/** "127.0.0.1:8080", "[::1]:8080", "127.0.0.1:8080,no-auth,no-tls". */
 export function listenAddresses(text: string): ListenAddress[] {
-  const [, ipv6, other, number, trust] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:,[\]]+)):(\d+)(,no-auth)?$/.exec(text) ?? [];
-  if (number === undefined) throw new Error(`${quote(text)} is not of the form address:port or address:port,no-auth`);
-  return [{ host: ipv6 ?? other ?? "", port: parsePort(number), trusted: trust !== undefined }];
+  const [, ipv6, other, number, options = ""] =
+    /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:,[\]]+)):(\d+)((?:,no-auth|,no-tls)*)$/.exec(text) ?? [];
+  if (number === undefined)
+    throw new Error(`${quote(text)} is not of the form address:port, with ,no-auth or ,no-tls behind it or both`);
+  const said = options.split(",");
+  return [
+    { host: ipv6 ?? other ?? "", port: parsePort(number), trusted: said.includes("no-auth"), cleartext: said.includes("no-tls") },
+  ];
 }
 
 const MS_OF_UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };

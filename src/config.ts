@@ -75,6 +75,31 @@ export const SETTINGS = {
     emptyCounts: true,
     parse: absolutePath,
   }),
+  tlsCert: setting<string | undefined>({
+    flag: "--tls-cert <path>",
+    env: "PICOD_TLS_CERT",
+    description:
+      "certificate chain (PEM) of the daemon: with it the port speaks TLS and nothing else; read again when it changes",
+    default: undefined,
+    emptyCounts: true,
+    parse: absolutePath,
+  }),
+  tlsKey: setting<string | undefined>({
+    flag: "--tls-key <path>",
+    env: "PICOD_TLS_KEY",
+    description: "private key (PEM) of --tls-cert",
+    default: undefined,
+    emptyCounts: true,
+    parse: absolutePath,
+  }),
+  tlsClientCa: setting<string | undefined>({
+    flag: "--tls-client-ca <path>",
+    env: "PICOD_TLS_CLIENT_CA",
+    description: "certificate authorities (PEM) of client certificates, whose names the scopes file gives scopes",
+    default: undefined,
+    emptyCounts: true,
+    parse: absolutePath,
+  }),
   metadataUrl: setting<string | undefined>({
     flag: "--metadata-url <url>",
     env: "PICOD_METADATA_URL",
@@ -93,7 +118,7 @@ export const SETTINGS = {
     flag: "--also-listen <address:port>",
     env: "PICOD_ALSO_LISTEN",
     description:
-      "one more address that serves the same (repeatable; one a line in the variable); with `,no-auth` behind it nobody is asked for a token there, on loopback alone unless --insecure-no-auth is given",
+      "one more address that serves the same (repeatable; one a line in the variable); with `,no-auth` behind it nobody is asked for a token there, on loopback alone unless --insecure-no-auth is given; with `,no-tls` it speaks cleartext, on loopback alone",
     default: [],
     defaultText: "",
     repeatable: true,
@@ -325,7 +350,12 @@ const SANDBOXD_PORTS = [8080, 9090];
 const SANDBOXD_ROOT = "/workspace";
 
 function asSandboxd(config: Config, rootIsGiven: boolean): Config {
-  const customary = SANDBOXD_PORTS.map((each) => ({ host: config.host, port: each, trusted: config.insecureNoAuth }));
+  const customary = SANDBOXD_PORTS.map((each) => ({
+    host: config.host,
+    port: each,
+    trusted: config.insecureNoAuth,
+    cleartext: false,
+  }));
   return { ...config, alsoListen: [...customary, ...config.alsoListen], root: rootIsGiven ? config.root : SANDBOXD_ROOT };
 }
 
@@ -333,17 +363,25 @@ const LOOPBACK = /^(127(\.\d{1,3}){3}|::1|localhost)$/;
 
 /** Of the daemon's own, which `picod healthcheck` need not know. @throws ConfigError for what does not go together. */
 export function assertComplete(config: Config): void {
-  const { jwtPublicKey, jwksFile, jwtAudience } = config;
+  const { jwtPublicKey, jwksFile, jwtAudience, tlsClientCa, tlsCert, tlsKey } = config;
   if (jwtPublicKey !== undefined && jwksFile !== undefined)
     throw invalidValue("jwksFile", "--jwt-public-key is given too: one of them says whose JWTs count");
   if ((jwtPublicKey ?? jwksFile) !== undefined && jwtAudience === undefined) {
     const name = jwtPublicKey === undefined ? "jwksFile" : "jwtPublicKey";
     throw invalidValue(name, "--jwt-audience is missing: a JWT for another sandbox would be let in here");
   }
+  if (tlsCert !== undefined && tlsKey === undefined) throw invalidValue("tlsCert", "--tls-key is missing");
+  if (tlsKey !== undefined && tlsCert === undefined) throw invalidValue("tlsKey", "--tls-cert is missing");
+  if (tlsClientCa !== undefined && tlsCert === undefined)
+    throw invalidValue("tlsClientCa", "--tls-cert is missing: client certificates are shown over TLS alone");
 }
 
-/** @throws ConfigError for an address that lets in whoever reaches it from elsewhere. */
+/** @throws ConfigError for an address that lets in whoever reaches it from elsewhere, or lets others on the way read along. */
 function assertTrusted(config: Config): Config {
+  const clear = config.alsoListen.find(({ host, cleartext }) => cleartext && !LOOPBACK.test(host));
+  if (clear !== undefined) {
+    throw invalidValue("alsoListen", `${clear.host}:${clear.port}: no-tls is for loopback alone, where nobody reads along`);
+  }
   const open = config.alsoListen.find(({ host, trusted }) => trusted && !LOOPBACK.test(host));
   if (open === undefined || config.insecureNoAuth) return config;
   const why = `${open.host}:${open.port}: no-auth on an address that others reach needs --insecure-no-auth too`;

@@ -38,6 +38,21 @@ const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
     ["scopes.json", undefined],
     ["", undefined],
   ],
+  tlsCert: [
+    ["/etc/picod/tls.pem", "/etc/picod/tls.pem"],
+    ["tls.pem", undefined],
+    ["", undefined],
+  ],
+  tlsKey: [
+    ["/etc/picod/tls.pem", "/etc/picod/tls.pem"],
+    ["tls.pem", undefined],
+    ["", undefined],
+  ],
+  tlsClientCa: [
+    ["/etc/picod/tls.pem", "/etc/picod/tls.pem"],
+    ["tls.pem", undefined],
+    ["", undefined],
+  ],
   jwtPublicKey: [
     ["/etc/picod/key.pem", "/etc/picod/key.pem"],
     ["key.pem", undefined],
@@ -139,15 +154,17 @@ const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
     ["1023", undefined],
   ],
   alsoListen: [
-    ["127.0.0.1:8080", [{ host: "127.0.0.1", port: 8080, trusted: false }]],
-    ["localhost:0,no-auth", [{ host: "localhost", port: 0, trusted: true }]],
+    ["127.0.0.1:8080", [{ host: "127.0.0.1", port: 8080, trusted: false, cleartext: false }]],
+    ["localhost:0,no-auth", [{ host: "localhost", port: 0, trusted: true, cleartext: false }]],
     [
       "[::1]:9090,no-auth\n0.0.0.0:80\n",
       [
-        { host: "::1", port: 9090, trusted: true },
-        { host: "0.0.0.0", port: 80, trusted: false },
+        { host: "::1", port: 9090, trusted: true, cleartext: false },
+        { host: "0.0.0.0", port: 80, trusted: false, cleartext: false },
       ],
     ],
+    ["127.0.0.1:1,no-tls", [{ host: "127.0.0.1", port: 1, trusted: false, cleartext: true }]],
+    ["127.0.0.1:1,no-auth,no-tls", [{ host: "127.0.0.1", port: 1, trusted: true, cleartext: true }]],
     ["8080", undefined],
     ["::1:8080", undefined],
     ["127.0.0.1:70000", undefined],
@@ -251,6 +268,17 @@ describe("loadConfig", () => {
     expect(complete({ jwtPublicKey, jwksFile, jwtAudience })).toThrow("one of them says whose JWTs count");
   });
 
+  it("wants both halves of a certificate, and TLS where clients are to show theirs", () => {
+    const complete = (flags: RawFlags) => () => assertComplete(loadConfig(flags, {}));
+    const [tlsCert, tlsKey, tlsClientCa] = [["/cert"], ["/key"], ["/ca"]];
+    expect(complete({ tlsCert, tlsKey, tlsClientCa })).not.toThrow();
+    expect(complete({ tlsCert })).toThrow("--tls-key is missing");
+    expect(complete({ tlsKey })).toThrow("--tls-cert is missing");
+    expect(complete({ tlsClientCa })).toThrow(
+      "invalid value for --tls-client-ca (variable PICOD_TLS_CLIENT_CA): --tls-cert is missing",
+    );
+  });
+
   it("lets whoever reaches an address in only when that was said twice", () => {
     const flags = { alsoListen: ["0.0.0.0:8080,no-auth"] };
     for (const address of [...flags.alsoListen, "127.0.0.1.example.org:80,no-auth"]) {
@@ -258,17 +286,22 @@ describe("loadConfig", () => {
       expect(load).toThrow("no-auth on an address that others reach needs --insecure-no-auth too");
     }
     expect(loadConfig({ ...flags, insecureNoAuth: ["true"] }, {}).alsoListen).toEqual([
-      { host: "0.0.0.0", port: 8080, trusted: true },
+      { host: "0.0.0.0", port: 8080, trusted: true, cleartext: false },
     ]);
+  });
+
+  it("speaks cleartext beside TLS on loopback alone", () => {
+    const load = () => loadConfig({ alsoListen: ["0.0.0.0:1,no-tls"], insecureNoAuth: ["true"] }, {});
+    expect(load).toThrow("0.0.0.0:1: no-tls is for loopback alone");
   });
 
   it("takes --sandboxd for its ports and its root", () => {
     const config = loadConfig({ sandboxd: ["true"], host: ["127.0.0.1"], alsoListen: ["[::1]:1"] }, {});
     expect(config).toMatchObject({ root: "/workspace", port: 49983 });
     expect(config.alsoListen).toEqual([
-      { host: "127.0.0.1", port: 8080, trusted: false },
-      { host: "127.0.0.1", port: 9090, trusted: false },
-      { host: "::1", port: 1, trusted: false },
+      { host: "127.0.0.1", port: 8080, trusted: false, cleartext: false },
+      { host: "127.0.0.1", port: 9090, trusted: false, cleartext: false },
+      { host: "::1", port: 1, trusted: false, cleartext: false },
     ]);
     expect(loadConfig({ sandboxd: ["true"], root: ["/"] }, {}).root).toBe("/");
     const open = loadConfig({ sandboxd: ["true"], insecureNoAuth: ["true"] }, {});

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Authenticator } from "../auth/authenticator.js";
+import { ClientCertificates } from "../auth/client-certificates.js";
 import { JwtCallers } from "../auth/jwt-callers.js";
 import { type JwtKeyFile, readJwtKeys } from "../auth/jwt-keys.js";
 import { KnownCallers } from "../auth/known-callers.js";
@@ -7,7 +8,7 @@ import { noTokenError, resolveToken, type TokenSources } from "../auth/resolve-t
 import { readScopesFile } from "../auth/scopes-file.js";
 import { watchTokenFile } from "../auth/token-file.js";
 import { TokenVerifier } from "../auth/token-verifier.js";
-import type { Config } from "../config.js";
+import { type Config, invalidValue } from "../config.js";
 import { versionOf, WATCH_INTERVAL_MS, watchConfigFiles } from "../config-file.js";
 import type { Logger } from "../logger.js";
 
@@ -30,11 +31,12 @@ export interface Authentication {
 /** @throws ConfigError for what is configured and cannot be used, and when nobody could come in. */
 export async function createAuthentication(config: Config, given: GivenToken, logger: Logger): Promise<Authentication> {
   const { verifier, source } = await createVerifier(config, given, logger);
-  const known = config.scopesFile === undefined ? undefined : knowCallers(config.scopesFile, logger);
+  const known = config.scopesFile === undefined ? undefined : knowCallers(config, config.scopesFile, logger);
   const jwts = await knowJwts(config, logger);
+  const certificates = config.tlsClientCa === undefined ? undefined : new ClientCertificates();
   // Where everybody may come in there is nobody to be told from others.
-  const isAlone = verifier === undefined || (known === undefined && jwts === undefined);
-  return { verifier, source, authenticator: isAlone ? undefined : new Authenticator(known, jwts) };
+  const isAlone = verifier === undefined || (known === undefined && jwts === undefined && certificates === undefined);
+  return { verifier, source, authenticator: isAlone ? undefined : new Authenticator(known, jwts, certificates) };
 }
 
 async function createVerifier(config: Config, given: GivenToken, logger: Logger): Promise<Omit<Authentication, "authenticator">> {
@@ -77,10 +79,14 @@ function whoElse({ authPublicKey, scopesFile, jwtPublicKey, jwksFile }: Config):
   return authPublicKey === undefined ? undefined : "AgentCube's JWTs are taken, and only below /api/";
 }
 
-function knowCallers(path: string, logger: Logger): KnownCallers {
+function knowCallers(config: Config, path: string, logger: Logger): KnownCallers {
   const read = () => {
     const { callers, worldReadable } = readScopesFile(path);
     if (worldReadable) logger.warn(`the scopes file ${path} is readable by every user of the sandbox: chmod 600 it`);
+    const certified = callers.find(({ certificate }) => certificate !== undefined);
+    if (certified !== undefined && config.tlsClientCa === undefined) {
+      throw invalidValue("scopesFile", `${certified.caller.name} is known by a certificate, and --tls-client-ca is missing`);
+    }
     return callers;
   };
   const version = versionOf([path]);

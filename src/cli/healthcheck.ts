@@ -1,4 +1,4 @@
-import { get } from "node:http";
+import { get as getCleartext } from "node:http";
 import type { Config } from "../config.js";
 
 const TIMEOUT_MS = 3_000;
@@ -6,13 +6,16 @@ const TIMEOUT_MS = 3_000;
 const LOOPBACK_OF_ANY: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 
 /** Resolves when the daemon of that configuration says that it lives. @throws Error saying what happened instead. */
-export function healthcheck(config: Pick<Config, "host" | "port">): Promise<void> {
+export async function healthcheck(config: Pick<Config, "host" | "port" | "tlsCert">): Promise<void> {
   const { port } = config;
   const host = LOOPBACK_OF_ANY[config.host] ?? config.host;
   const subject = `healthcheck of ${host} port ${port}`;
+  const get = config.tlsCert === undefined ? getCleartext : (await import("node:https")).get;
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const request = get({ host, port, path: "/healthz", agent: false, signal }, (response) => {
+    // Nothing is told and nothing secret is asked; the certificate has the name by which others know this machine.
+    const options = { host, port, path: "/healthz", agent: false, signal, rejectUnauthorized: false } as const;
+    const request = get(options, (response) => {
       request.destroy();
       if (response.statusCode === 200) resolve();
       else reject(new Error(`${subject}: /healthz answered ${response.statusCode}`));

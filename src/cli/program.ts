@@ -36,6 +36,7 @@ export function createProgram(commands: Commands): Command {
     .description("exit with 0 when the daemon on this machine answers, else with 1; for Docker's HEALTHCHECK")
     .addOption(optionOf("port"))
     .addOption(optionOf("host"))
+    .addOption(optionOf("tlsCert"))
     .action((_options, command: Command) => commands.healthcheck({ ...rawFlags(program), ...rawFlags(command) }));
   return program;
 }

@@ -6,6 +6,7 @@ import { EnvdState } from "../api/envd/state.js";
 import { registerServices } from "../api/routes.js";
 import { JwtVerifier } from "../auth/jwt.js";
 import { assertComplete, type Config, invalidValue } from "../config.js";
+import type { ListenAddress } from "../config-values.js";
 import { createLogger, type Logger } from "../logger.js";
 import { createMetrics } from "../metrics.js";
 import { spareSelfWhenOutOfMemory } from "../os/out-of-memory.js";
@@ -17,6 +18,7 @@ import { createServer, type Server } from "../server/create-server.js";
 import { exitOnFatalError, exitOnSignals, shutDownOnSignals } from "../shutdown.js";
 import { version } from "../version.js";
 import { createAuthentication, type GivenToken } from "./create-authentication.js";
+import { createTls } from "./create-tls.js";
 
 /** Starts the daemon; signals end it. @throws ConfigError; an error that names the address when it cannot listen there. */
 export async function serve(config: Config, given: GivenToken, env: Readonly<Record<string, string | undefined>>): Promise<void> {
@@ -28,6 +30,7 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
   const logger = await createLogger(config);
   const { verifier, authenticator, source } = await createAuthentication(config, given, logger);
 
+  const tls = createTls(config, logger);
   const { authPublicKey } = config;
   const jwtVerifier = authPublicKey === undefined ? undefined : new JwtVerifier(authPublicKey, config.jwtAudience);
   const sandbox = createConfiguredSandbox(config, env);
@@ -49,14 +52,23 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
     verifier,
     authenticator,
     realms,
+    tls,
     registerServices: (register) => registerServices(register, sandbox, readiness, envd),
   });
-  const port = await listen(server, config.host, config.port);
+  const port = await listen(server, { host: config.host, port: config.port, trusted: false, cleartext: false });
   const alsoListening = await listenElsewhere(server, config, logger);
   const { shutdownGraceMs: graceMs, killGraceMs } = config;
   shutDownOnSignals({ server, sandbox, readiness, logger, graceMs, killGraceMs });
   stopExiting();
-  const line = { host: config.host, port, ...alsoListening, version, tokenSource: source, pid: process.pid };
+  const line = {
+    host: config.host,
+    port,
+    ...alsoListening,
+    ...(tls === undefined ? {} : { tls: true }),
+    version,
+    tokenSource: source,
+    pid: process.pid,
+  };
   logger.info(line, "server listening");
 }
 
@@ -88,9 +100,10 @@ function createConfiguredSandbox(config: Config, env: Readonly<Record<string, st
   return sandbox;
 }
 
-async function listen(server: Server, host: string, port: number, trusted = false): Promise<number> {
+async function listen(server: Server, listenAddress: ListenAddress): Promise<number> {
+  const { host, port } = listenAddress;
   try {
-    return await server.listen(host, port, trusted);
+    return await server.listen(listenAddress);
   } catch (error) {
     // The addresses before this one would keep the daemon alive.
     server.stopAccepting();
@@ -103,8 +116,9 @@ async function listen(server: Server, host: string, port: number, trusted = fals
 /** For the log: nothing when there are no further addresses. */
 async function listenElsewhere(server: Server, { alsoListen }: Config, logger: Logger): Promise<{ alsoListening?: string[] }> {
   const alsoListening: string[] = [];
-  for (const { host, port, trusted } of alsoListen) {
-    const address = `${host.includes(":") ? `[${host}]` : host}:${await listen(server, host, port, trusted)}`;
+  for (const listenAddress of alsoListen) {
+    const { host, trusted } = listenAddress;
+    const address = `${host.includes(":") ? `[${host}]` : host}:${await listen(server, listenAddress)}`;
     if (trusted) logger.warn({ address }, "no token is asked for on this address: everybody who reaches it has the sandbox");
     alsoListening.push(address);
   }

@@ -8,6 +8,7 @@ import { type Requirement, requirementsByPath } from "../auth/scopes.js";
 import { Tickets } from "../auth/tickets.js";
 import type { TokenVerifier } from "../auth/token-verifier.js";
 import type { Config } from "../config.js";
+import type { ListenAddress } from "../config-values.js";
 import { createInterceptors } from "../interceptors/index.js";
 import type { Logger } from "../logger.js";
 import type { Metrics } from "../metrics.js";
@@ -23,16 +24,14 @@ import { newInstanceId } from "./instance.js";
 import { TICKET_LIFETIME_MS } from "./limits.js";
 import { createListener, type Listener } from "./listener.js";
 import { createPlainRoutes } from "./plain-routes.js";
+import type { Tls } from "./tls.js";
 
 /** Larger than any message: responses are not compressed, since callers are next door and processors are few. */
 const NEVER_COMPRESS_BYTES = 2 ** 31;
 
 export interface Server {
-  /**
-   * Listens on one more address; on a trusted one nobody is asked for a token. Resolves with the port in use, also when 0 was asked
-   * for. @throws EADDRINUSE, EACCES, …
-   */
-  listen(host: string, port: number, trusted?: boolean): Promise<number>;
+  /** Listens on one more address. Resolves with the port in use, also when 0 was asked for. @throws EADDRINUSE, EACCES, … */
+  listen(address: ListenAddress): Promise<number>;
   /** Takes no new connections. */
   stopAccepting(): void;
   /** Resolves when no call is at work; after `abortCalls`, also none that follows something or needed no token. */
@@ -57,6 +56,8 @@ export interface ServerParts {
   /** Undefined: nobody has a token of their own. */
   readonly authenticator: Authenticator | undefined;
   readonly realms: readonly Realm[];
+  /** Undefined: no address speaks TLS. */
+  readonly tls: Tls | undefined;
   /** Adds every RPC service. */
   readonly registerServices: (register: RegisterService) => void;
 }
@@ -72,9 +73,15 @@ export function createServer(parts: ServerParts): Server {
   const handling = createHandling(parts, instanceId, plainRoutes, tickets, calls, shutdown.signal);
   const listeners: Listener[] = [];
   return {
-    listen(host, port, trusted = false) {
+    listen({ host, port, trusted, cleartext }) {
       const asTrusted = trusted ? { ...handling, verifier: undefined, authenticator: undefined } : handling;
-      const listener = createListener(createRequestHandler(asTrusted), createGrpcLane(asTrusted), plainRoutes, logger);
+      const listener = createListener(
+        createRequestHandler(asTrusted),
+        createGrpcLane(asTrusted),
+        plainRoutes,
+        cleartext ? undefined : parts.tls,
+        logger,
+      );
       listeners.push(listener);
       return listener.listen(host, port);
     },

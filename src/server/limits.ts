@@ -4,6 +4,9 @@ import type { ServerOptions as Http2Options } from "node:http2";
 /** How long a connection may take to say which protocol it speaks. */
 export const PREFACE_TIMEOUT_MS = 5_000;
 
+/** How long a TLS handshake may take. */
+export const TLS_HANDSHAKE_TIMEOUT_MS = 10_000;
+
 /** Longer than proxies keep pooled connections, so that the proxy is the one that closes them. */
 const IDLE_CONNECTION_MS = 640_000;
 

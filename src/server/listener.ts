@@ -16,7 +16,9 @@ import type { GrpcLane } from "./grpc/lane.js";
 import type { RequestHandler } from "./handle-request.js";
 import { tendSession } from "./http2-session.js";
 import { HTTP1_OPTIONS, HTTP2_OPTIONS, MAX_CONNECTIONS, PREFACE_TIMEOUT_MS } from "./limits.js";
-import { routeByPreface } from "./preface.js";
+import { byPreface, byTls, routeConnection, type TakeConnection } from "./preface.js";
+import { refuseHttp1, refuseHttp2 } from "./refuse-cleartext.js";
+import type { Tls } from "./tls.js";
 import { responseTo } from "./upgrade.js";
 
 type StreamEvent = [stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, rawHeaders: string[]];
@@ -36,8 +38,14 @@ export interface Listener {
   destroy(): void;
 }
 
-/** Serves HTTP/1.1 and, by prior knowledge, HTTP/2 on one port. */
-export function createListener(handle: RequestHandler, lane: GrpcLane, plainRoutes: HttpRoutes, logger: Logger): Listener {
+/** Serves HTTP/1.1 and HTTP/2 on one port: by prior knowledge, or with `tls` by what the client chooses, and over TLS alone. */
+export function createListener(
+  handle: RequestHandler,
+  lane: GrpcLane,
+  plainRoutes: HttpRoutes,
+  tls: Tls | undefined,
+  logger: Logger,
+): Listener {
   const sessions = new Set<ServerHttp2Session>();
   /** Those that Node's server has handed over and knows no longer. */
   const upgraded = new Set<Duplex>();
@@ -69,21 +77,20 @@ export function createListener(handle: RequestHandler, lane: GrpcLane, plainRout
     session.once("close", () => sessions.delete(session));
     tendSession(session);
   });
-  const onHttp1 = http1.listeners("connection")[0] as (socket: Socket) => void;
+  const takeHttp1 = http1.listeners("connection")[0] as (socket: Socket) => void;
+  const onHttp1 = (socket: Socket) => takeHttp1.call(http1, socket);
+  const onHttp2 = (socket: Socket) => {
+    // Sockets of the HTTP/1.1 server stay half open, and an HTTP/2 session on one never sees its client leave.
+    socket.allowHalfOpen = false;
+    if (stopping) return socket.destroy();
+    http2.emit("connection", socket);
+  };
+  const route =
+    tls === undefined ? byPreface(onHttp1, onHttp2) : byTls(createTlsEntrance(tls, onHttp1, onHttp2, logger), REFUSE_CLEARTEXT);
   http1.removeAllListeners("connection").on("connection", (socket: Socket) => {
     // It was on its way when the listener closed, or has not said yet what it speaks.
     if (stopping) return socket.destroy();
-    routeByPreface(
-      socket,
-      PREFACE_TIMEOUT_MS,
-      (opened) => onHttp1.call(http1, opened),
-      (opened) => {
-        // Sockets of the HTTP/1.1 server stay half open, and an HTTP/2 session on one never sees its client leave.
-        opened.allowHalfOpen = false;
-        if (stopping) return opened.destroy();
-        http2.emit("connection", opened);
-      },
-    );
+    routeConnection(socket, PREFACE_TIMEOUT_MS, route);
   });
   return {
     async listen(host, port) {
@@ -107,6 +114,21 @@ export function createListener(handle: RequestHandler, lane: GrpcLane, plainRout
       for (const socket of upgraded) socket.destroy();
       for (const session of sessions) session.destroy();
     },
+  };
+}
+
+const REFUSE_CLEARTEXT = byPreface(refuseHttp1, refuseHttp2);
+
+/** Makes a TLS connection of one that begins as such, and hands it on by what the two sides agree on. */
+function createTlsEntrance(tls: Tls, onHttp1: TakeConnection, onHttp2: TakeConnection, logger: Logger): TakeConnection {
+  const server = tls.createServer(
+    (socket) => (socket.alpnProtocol === "h2" ? onHttp2 : onHttp1)(socket),
+    (error) => logger.debug({ err: error }, "TLS handshake failed"),
+  );
+  return (socket) => {
+    // TLS says itself that a side has ended, and an end without that is a cut.
+    socket.allowHalfOpen = false;
+    server.emit("connection", socket);
   };
 }
 

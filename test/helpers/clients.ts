@@ -34,18 +34,20 @@ export interface ClientOptions {
   readonly protocol?: Protocol;
   /** Undefined: TOKEN; null: none. */
   readonly token?: string | null;
+  /** Over TLS: whom to trust, and what to show. */
+  readonly tls?: { readonly ca: string; readonly cert?: string; readonly key?: string };
 }
 
 /** Clients for one daemon, with a connection of their own that is closed at the end. Use with `await using`. */
-export function connectTo(url: string, { protocol = "gRPC", token = TOKEN }: ClientOptions = {}): Clients {
+export function connectTo(url: string, { protocol = "gRPC", token = TOKEN, tls }: ClientOptions = {}): Clients {
   const bearer: Interceptor = (next) => (request) => {
     if (token !== null) request.header.set("authorization", `Bearer ${token}`);
     return next(request);
   };
-  const sessionManager = protocol.endsWith("HTTP/1.1") ? undefined : new Http2SessionManager(url);
+  const sessionManager = protocol.endsWith("HTTP/1.1") ? undefined : new Http2SessionManager(url, undefined, tls);
   const common = { baseUrl: url, interceptors: [bearer] };
   const http2 = { ...common, httpVersion: "2" as const, ...(sessionManager === undefined ? {} : { sessionManager }) };
-  const http1 = { ...common, httpVersion: "1.1" as const, nodeOptions: { agent: false as const } };
+  const http1 = { ...common, httpVersion: "1.1" as const, nodeOptions: { agent: false as const, ...tls } };
   const transport = {
     gRPC: () => createGrpcTransport(http2),
     "gRPC-Web over HTTP/1.1": () => createGrpcWebTransport(http1),
