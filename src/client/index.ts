@@ -10,7 +10,7 @@ import {
 import { createFiles, type Files } from "./files/files.js";
 import { run } from "./run.js";
 import { type StartedProcess, startProcess } from "./start.js";
-import { connect } from "./transport.js";
+import { connect, type TlsOptions } from "./transport.js";
 
 export type {
   CopyResponse,
@@ -45,16 +45,18 @@ export type {
 export type { UploadOptions } from "./files/upload.js";
 export type { WatchEvent, WatchOptions } from "./files/watch.js";
 export type { ProcessChunk, StartedProcess } from "./start.js";
-
+export type { TlsOptions } from "./transport.js";
 export type { DownloadDirOptions, DownloadedDir } from "./trees/download-dir.js";
 export type { SyncDirOptions, SyncedDir } from "./trees/sync-dir.js";
 export type { LocalSelection, UploadDirOptions } from "./trees/upload-dir.js";
 
 export interface ClientOptions {
-  /** `http://host:49983`. */
+  /** `http://host:49983`, or `https://…`. */
   readonly url: string;
   /** The daemon's token; none for a daemon without. */
   readonly token?: string;
+  /** For `https://`: an authority of one's own, and a client certificate. */
+  readonly tls?: TlsOptions;
 }
 
 /** Everything a sandbox offers, over one connection. Errors are ConnectErrors with the codes that the proto documents. */
@@ -81,8 +83,8 @@ export type RunOptions = Omit<MessageInitShape<typeof ExecuteRequestSchema>, "co
   readonly repeat?: boolean;
 };
 export type StartOptions = Omit<MessageInitShape<typeof StartRequestSchema>, "command" | "argv" | "$typeName">;
-export function createClient({ url, token }: ClientOptions): PicodClient {
-  const connection = connect(url, token);
+export function createClient({ url, token, tls }: ClientOptions): PicodClient {
+  const connection = connect(url, token, tls);
   const filesystem = createServiceClient(FilesystemService, connection.transport);
   const process = createServiceClient(ProcessService, connection.transport);
   return {

@@ -1,7 +1,8 @@
-"""TLS as in front of a sandbox: something terminates it and hands HTTP/2 to the daemon."""
+"""TLS in front of a sandbox, where something terminates it and hands HTTP/2 to the daemon, and TLS of the daemon itself."""
 
 from __future__ import annotations
 
+import json
 import ssl
 import subprocess
 from collections.abc import Iterator
@@ -11,10 +12,11 @@ from pathlib import Path
 
 import pytest
 from conftest import Connect
-from daemon import Daemon
+from daemon import Daemon, running_daemon
 from proxy import proxy_to
 
-from picod import RetryPolicy, TlsOptions, UnavailableError
+from picod import PermissionDeniedError, RetryPolicy, TlsOptions, UnauthenticatedError, UnavailableError
+from picod.agentcube import Sandbox
 
 
 @dataclass
@@ -96,3 +98,43 @@ def test_presents_a_client_certificate(
             connect("localhost", port, daemon.access_token, tls=anonymous, retry=None).stat("/")
         known = TlsOptions(server.certificate, client_certificate.certificate, client_certificate.key)
         assert connect("localhost", port, daemon.access_token, tls=known).stat("/").path == "/"
+
+
+def test_speaks_tls_to_the_daemon(connect: Connect, server: Certificate, tmp_path: Path) -> None:
+    arguments = ("--tls-cert", str(server.certificate), "--tls-key", str(server.key))
+    with running_daemon(*arguments) as daemon:
+        tls = TlsOptions(ca=server.certificate, server_name="localhost")
+        client = connect("127.0.0.1", daemon.port, daemon.access_token, tls=tls)
+        assert client.execute_command("echo private") == "private\n"
+        content = b"x" * 3_000_000
+        client.write_file(content, str(tmp_path / "file"))
+        assert client.read_file(str(tmp_path / "file")) == content
+        with client.start("read line; echo got $line", stdin=True) as process:
+            process.write("it\n")
+            assert process.wait().exit_code == 0
+        with Sandbox(f"https://127.0.0.1:{daemon.port}", daemon.access_token, tls=tls) as sandbox:
+            assert sandbox.execute_command("echo hello") == "hello\n"
+        cleartext = connect("127.0.0.1", daemon.port, daemon.access_token, retry=None)
+        with pytest.raises(UnavailableError):
+            cleartext.stat("/")
+
+
+def test_is_known_by_its_certificate(
+    connect: Connect, server: Certificate, client_certificate: Certificate, tmp_path: Path
+) -> None:
+    callers = [{"name": "client", "certificate": "dns:client", "scopes": ["process", "process:read"]}]
+    scopes = tmp_path / "scopes.json"
+    scopes.write_text(json.dumps({"callers": callers}))
+    scopes.chmod(0o600)
+    arguments = ("--tls-cert", str(server.certificate), "--tls-key", str(server.key))
+    authority = ("--tls-client-ca", str(client_certificate.certificate), "--scopes-file", str(scopes))
+    with running_daemon(*arguments, *authority) as daemon:
+        known = TlsOptions(server.certificate, client_certificate.certificate, client_certificate.key, "localhost")
+        client = connect("127.0.0.1", daemon.port, "", tls=known)
+        assert client.execute_command("echo known") == "known\n"
+        with pytest.raises(PermissionDeniedError) as denied:
+            client.stat("/")
+        assert denied.value.reason == "SCOPE_MISSING"
+        anonymous = connect("127.0.0.1", daemon.port, "", tls=TlsOptions(ca=server.certificate, server_name="localhost"))
+        with pytest.raises(UnauthenticatedError):
+            anonymous.stat("/")
