@@ -325,6 +325,35 @@ describe("a client certificate", () => {
     await eventually("nobody is known", async () => (await codeOf()) === Code.Unauthenticated);
   });
 
+  it("is shown once for a session that is taken up again, until other authorities count", async () => {
+    write(GATEWAY);
+    const clientCa = join(directory, "client-ca.pem");
+    writeFileSync(clientCa, clientAuthority.cert);
+    await using daemon = await startTls("--tls-client-ca", clientCa, "--scopes-file", scopesFile);
+    const request = "GET /v1/files//etc/hostname HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    const connect = async (session?: Buffer) => {
+      const socket = await handshake(daemon, { ...shown(gateway), ...(session === undefined ? {} : { session }) });
+      let latest = session;
+      socket.on("session", (ticket) => {
+        latest = ticket;
+      });
+      const reused = socket.isSessionReused();
+      socket.write(request);
+      const answer = await text(socket);
+      return { status: answer.slice(9, 12), reused, session: latest };
+    };
+    const first = await connect();
+    expect(first).toMatchObject({ status: "200", reused: false });
+    const again = await connect(first.session);
+    expect(again).toMatchObject({ status: "200", reused: true });
+    writeFileSync(clientCa, authority.cert);
+    await eventually(
+      "other authorities count",
+      () => daemon.logs.filter(({ msg }) => msg === "TLS certificate loaded").length === 2,
+    );
+    expect(await connect(again.session)).toMatchObject({ status: "401", reused: false });
+  });
+
   it("is looked for nowhere but where its authority is configured", async () => {
     write(GATEWAY);
     const args = ["--port", "0", ...flagsOf(server), "--scopes-file", scopesFile];
