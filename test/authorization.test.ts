@@ -1,6 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
+import { connectTo } from "./helpers/clients.js";
 import { eventually } from "./helpers/eventually.js";
 import { example } from "./helpers/example.js";
 import { runPicod } from "./helpers/run-picod.js";
@@ -9,6 +11,7 @@ import { temporaryDirectory } from "./helpers/temporary-directory.js";
 import { askAs } from "./helpers/with-token.js";
 import { call, create, view } from "./rpc/support/http-api.js";
 import { ask } from "./rpc/support/http1.js";
+import { followToEnd, selectId } from "./rpc/support/processes.js";
 
 const STAT = "/picod.v1.FilesystemService/Stat";
 const LIST = "/picod.v1.ProcessService/ListProcesses";
@@ -184,6 +187,30 @@ describe("what is handed on", () => {
     // Whoever sends it again takes nothing over.
     expect((await asE2b(TOKEN, "POST", "/init", { accessToken: "e2b" })).status).toBe(204);
     expect((await asE2b("e2b", "POST", "/process.Process/Start", {})).body).toContain("needs the scope process");
+  });
+});
+
+describe("looking on", () => {
+  it("does not hold a process up", async () => {
+    using directory = temporaryDirectory();
+    const path = `${directory.path}/scopes.json`;
+    write(path, [
+      { name: "reader", token: "of-reader", scopes: ["process:read"] },
+      { name: "both", token: "of-both", scopes: ["process:read", "process"] },
+    ]);
+    await using daemon = await startDaemon({ args: ["--scopes-file", path] });
+    const id = await create(daemon, { command: "true" });
+    for (const [token, backpressure, code] of [
+      ["of-reader", true, Code.PermissionDenied],
+      ["of-reader", false, undefined],
+      ["of-both", true, undefined],
+    ] as const) {
+      await using clients = connectTo(daemon.url, { token });
+      const following = followToEnd(clients.process.attach({ ...selectId(id), backpressure }));
+      const ended = await following.catch((error: unknown) => ConnectError.from(error).code);
+      if (code === undefined) expect(ended).toMatchObject({ ended: {} });
+      else expect(ended).toBe(code);
+    }
   });
 });
 

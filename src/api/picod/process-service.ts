@@ -1,5 +1,6 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { callKey } from "../../call.js";
+import { fulfils, NO_SCOPES } from "../../auth/scopes.js";
+import { callerOf, callKey } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import {
   type ExecuteRequest,
@@ -62,6 +63,10 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
     },
 
     async *attach(request, context) {
+      // To look on is not to hold up.
+      if (request.backpressure && !fulfils(callerOf(context)?.scopes ?? NO_SCOPES, "process")) {
+        throw new PicodError("SCOPE_MISSING", "following with backpressure needs the scope process: it makes the process wait");
+      }
       yield* followed(select(request.process, context), toFollowOptions(request), context);
     },
 
