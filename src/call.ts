@@ -21,6 +21,10 @@ export interface Caller {
 
 /** Whoever has the daemon's own token. */
 export const DAEMON_TOKEN: Caller = { name: "daemon", how: "token", scopes: ALL_SCOPES };
+export function isDaemonToken({ name, how }: Pick<Caller, "name" | "how">): boolean {
+  return name === DAEMON_TOKEN.name && how === DAEMON_TOKEN.how;
+}
+
 export const ANYBODY: Caller = { name: "anonymous", how: "public", scopes: NO_SCOPES };
 export const ANYBODY_INSECURELY: Caller = { name: "anonymous", how: "insecure", scopes: ALL_SCOPES };
 

@@ -28,6 +28,8 @@ export interface RealmGate {
   readonly open: boolean;
   /** Whose a token is that did not come where the gate looks for it. Undefined: nobody's that is known there. */
   readonly identify: (token: string) => Verdict | undefined | Promise<Verdict>;
+  /** What somebody who was let in before may do now. */
+  readonly current: (caller: Caller) => Verdict;
 }
 
 /** Paths whose clients bring proofs of their own. All that the gate takes elsewhere is taken there too, before anybody asks the realm. */

@@ -161,6 +161,13 @@ describe("what is handed on", () => {
     expect((await ask(daemon, ofWriter, { method: "PUT" }, "changed")).status).toBe(204);
     expect(readFileSync(`${directory.path}/file`, "utf8")).toBe("changed");
     expect((await sign("of-confined", "file", "GET")).body).toContain("confined to other paths");
+    // With its signer goes what was signed.
+    const { url: kept } = JSON.parse((await sign(TOKEN, "file", "GET")).body);
+    write(path, [{ name: "writer", token: "of-writer", scopes: ["files:read"] }]);
+    await daemon.waitForLog(({ msg }) => msg === "scopes file read again");
+    expect(await ask(daemon, url)).toMatchObject({ status: 401, body: expect.stringContaining("reader is known no longer") });
+    expect((await ask(daemon, ofWriter, { method: "PUT" }, "again")).status).toBe(403);
+    expect((await ask(daemon, kept)).status).toBe(200);
   });
 
   it("by E2B's /init is what its caller may do", async () => {
@@ -184,6 +191,10 @@ describe("what is handed on", () => {
     expect((await asE2b("e2b", "POST", `/files?path=${directory.path}/new`)).body).toContain("needs the scope files:write");
     expect((await asE2b("e2b", "POST", "/process.Process/Start", {})).body).toContain("needs the scope process");
     expect((await asE2b("e2b", "POST", "/picod.v1.FilesystemService/Stat", { path: "/" })).status).toBe(401);
+    // What is taken from who has set it is taken from it.
+    write(path, [{ name: "orchestrator", token: "of-orchestrator", scopes: ["admin"], paths: [directory.path] }]);
+    await daemon.waitForLog(({ msg }) => msg === "scopes file read again");
+    expect((await asE2b("e2b", "GET", `/files?path=${directory.path}/file`)).body).toContain("needs the scope files:read");
     // Whoever sends it again takes nothing over.
     expect((await asE2b(TOKEN, "POST", "/init", { accessToken: "e2b" })).status).toBe(204);
     expect((await asE2b("e2b", "POST", "/process.Process/Start", {})).body).toContain("needs the scope process");

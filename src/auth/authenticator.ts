@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { Code } from "@connectrpc/connect";
-import type { Caller } from "../call.js";
+import { type Caller, isDaemonToken } from "../call.js";
 import type { Refusal, Verdict } from "../refusal.js";
 import type { ClientCertificates } from "./client-certificates.js";
 import type { JwtCallers } from "./jwt-callers.js";
@@ -23,6 +23,14 @@ export class Authenticator {
     const caller = this.#known?.byToken(token);
     if (caller !== undefined) return unlessExpired(caller);
     return this.#jwts?.identify(token);
+  }
+
+  /** What somebody who was let in before may do now: whoever has left the scopes file, nothing. */
+  current(caller: Caller): Verdict {
+    const isListed = (caller.how === "token" || caller.how === "certificate") && !isDaemonToken(caller);
+    if (!isListed) return unlessExpired(caller);
+    const now = this.#known?.byName(caller.name);
+    return now === undefined ? { refusal: unauthenticated(`${caller.name} is known no longer`) } : unlessExpired(now);
   }
 
   /** Whose the certificate of a connection is. Undefined: it has shown none. */

@@ -12,6 +12,7 @@ export interface KnownCaller {
 
 /** Whom the scopes file names, until it is read again. */
 export class KnownCallers {
+  #byName: ReadonlyMap<string, Caller> = new Map();
   #byDigest: ReadonlyMap<string, Caller> = new Map();
   #byCertificate: ReadonlyMap<string, Caller> = new Map();
 
@@ -21,10 +22,15 @@ export class KnownCallers {
 
   /** All others are unknown from now on. */
   replace(known: readonly KnownCaller[]): void {
+    this.#byName = new Map(known.map(({ caller }) => [caller.name, caller]));
     this.#byDigest = new Map(known.flatMap(({ caller, digest }) => (digest === undefined ? [] : [[digest, caller]])));
     this.#byCertificate = new Map(
       known.flatMap(({ caller, certificate }) => (certificate === undefined ? [] : [[certificate, caller]])),
     );
+  }
+
+  byName(name: string): Caller | undefined {
+    return this.#byName.get(name);
   }
 
   /** Found by the digest: how long it takes tells nothing about a token that one could go on guessing from. */

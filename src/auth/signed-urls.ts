@@ -1,5 +1,5 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
-import { type Caller, DAEMON_TOKEN } from "../call.js";
+import { type Caller, DAEMON_TOKEN, type HowKnown, isDaemonToken } from "../call.js";
 import type { Scope } from "./scopes.js";
 
 const READING: ReadonlySet<Scope> = new Set(["files:read"]);
@@ -33,7 +33,7 @@ export class SignedUrls {
    */
   sign(request: SignedRequest, expiresAtMs: number, singleUse: boolean, signer: Caller): URLSearchParams {
     const expires = String(Math.ceil(Math.min(expiresAtMs, signer.expiresAtMs ?? expiresAtMs) / 1000));
-    const by = signer.name === DAEMON_TOKEN.name ? "" : signer.name;
+    const by = isDaemonToken(signer) ? "" : `${signer.how}:${signer.name}`;
     const within = signer.pathPrefixes ?? [];
     if (signer.pathPrefixes?.length === 0) throw new Error("whoever may open nothing can sign nothing");
     const once = singleUse ? randomBytes(16).toString("base64url") : "";
@@ -46,7 +46,10 @@ export class SignedUrls {
     return query;
   }
 
-  /** Who has signed the query for this request, if the signature still counts. One for single use is used up. */
+  /**
+   * Who has signed the query for this request, as it was then and with no more scopes than that takes, if the signature still counts. One for
+   * single use is used up.
+   */
   redeem(request: SignedRequest, query: URLSearchParams): Caller | undefined {
     const [expires, once, by] = [query.get("expires") ?? "", query.get("once") ?? "", query.get("by") ?? ""];
     const within = query.getAll("within");
@@ -56,9 +59,11 @@ export class SignedUrls {
     if (!(Date.now() < Number(expires) * 1000)) return undefined;
     // Of those that were used, or gave way, nothing is left to be found.
     if (once !== "" && !this.#open.delete(hash("sha256", once))) return undefined;
+    const [how, name] =
+      by === "" ? [DAEMON_TOKEN.how, DAEMON_TOKEN.name] : [by.split(":", 1)[0] as HowKnown, by.slice(by.indexOf(":") + 1)];
     return {
-      name: by === "" ? DAEMON_TOKEN.name : by,
-      how: "signature",
+      name,
+      how,
       scopes: request.method === "PUT" ? WRITING : READING,
       ...(within.length === 0 ? {} : { pathPrefixes: within }),
     };

@@ -95,9 +95,7 @@ function identify(
   const ofRealm = askRealm(handling, request, realm);
   if (ofRealm !== undefined) return ofRealm;
   if (verifier === undefined) return { caller: ANYBODY_INSECURELY };
-  const ofAddress = redeem(handling, request, upgrade, plain);
-  if (ofAddress !== undefined) return { caller: ofAddress };
-  return known ?? ofConnection ?? NO_TOKEN;
+  return redeem(handling, request, upgrade, plain) ?? known ?? ofConnection ?? NO_TOKEN;
 }
 
 const NO_TOKEN: Verdict = {
@@ -117,18 +115,26 @@ function askRealm(
   return realm?.judge(request, {
     open: verifier === undefined,
     identify: (token) => (verifier?.verify(`Bearer ${token}`) ? { caller: DAEMON_TOKEN } : authenticator?.identify(token)),
+    current: (caller) => authenticator?.current(caller) ?? { caller },
   });
 }
 
 /** Whoever has asked for the ticket, or signed the address, that a request carries. */
 function redeem(
-  { tickets, signedUrls }: RequestHandling,
+  { tickets, signedUrls, authenticator }: RequestHandling,
   request: HttpRequest,
   upgrade: Upgrade | undefined,
   plain: RouteMatch | readonly string[] | undefined,
-): Caller | undefined {
-  const ticket = upgrade === undefined ? undefined : tickets.redeem(queryOf(request).get("ticket") ?? "");
-  return ticket ?? (isMatch(plain) ? signerOf(signedUrls, plain, request) : undefined);
+): Verdict | undefined {
+  const owner = upgrade === undefined ? undefined : tickets.redeem(queryOf(request).get("ticket") ?? "");
+  if (owner !== undefined) return { caller: owner };
+  const signer = isMatch(plain) ? signerOf(signedUrls, plain, request) : undefined;
+  if (signer === undefined) return undefined;
+  const now = authenticator?.current(signer) ?? { caller: signer };
+  if ("refusal" in now) return now;
+  const { name, scopes, pathPrefixes = signer.pathPrefixes } = now.caller;
+  const both = new Set([...signer.scopes].filter((scope) => scopes.has(scope)));
+  return { caller: { name, how: "signature", scopes: both, ...(pathPrefixes === undefined ? {} : { pathPrefixes }) } };
 }
 
 /** @param requirement undefined: nothing is there, and whoever is known is told so. */

@@ -11,10 +11,10 @@ describe("SignedUrls", () => {
     const urls = new SignedUrls();
     const query = urls.sign({ ...REQUEST, user: "nobody" }, later(), false, DAEMON_TOKEN);
     expect(query.get("user")).toBe("nobody");
-    expect(urls.redeem({ ...REQUEST, user: "nobody" }, query)).toMatchObject({ name: "daemon", how: "signature" });
+    expect(urls.redeem({ ...REQUEST, user: "nobody" }, query)).toMatchObject({ name: "daemon", how: "token" });
     expect(urls.redeem({ ...REQUEST, user: "nobody", method: "HEAD" }, query)).toMatchObject({
       name: "daemon",
-      how: "signature",
+      how: "token",
     });
   });
 
@@ -56,9 +56,14 @@ describe("SignedUrls", () => {
     };
     const query = urls.sign(REQUEST, later(), false, signer);
     expect(Number(query.get("expires")) * 1000).toBeLessThan(Date.now() + 7_000);
-    const redeemed = { name: "ci", how: "signature", scopes: new Set(["files:read"]), pathPrefixes: ["/tmp", "/srv"] };
+    const redeemed = { name: "ci", how: "jwt", scopes: new Set(["files:read"]), pathPrefixes: ["/tmp", "/srv"] };
     expect(urls.redeem(REQUEST, query)).toEqual(redeemed);
-    for (const change of [() => query.delete("within"), () => query.append("within", "/"), () => query.set("by", "daemon")]) {
+    for (const change of [
+      () => query.delete("within"),
+      () => query.append("within", "/"),
+      () => query.set("by", "token:daemon"),
+      () => query.delete("by"),
+    ]) {
       const whole = new URLSearchParams(query);
       change();
       expect(urls.redeem(REQUEST, query)).toBeUndefined();

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from "node:http";
 import { Code } from "@connectrpc/connect";
-import { unlessExpired } from "../../auth/authenticator.js";
 import type { Scope } from "../../auth/scopes.js";
 import { ANYBODY_INSECURELY, type Caller } from "../../call.js";
 import { Filesystem } from "../../gen/envd/filesystem/filesystem_pb.js";
@@ -30,13 +29,19 @@ export interface EnvdRealmParts {
  * lets anybody in, /init included.
  */
 export function createEnvdRealm({ state, users }: EnvdRealmParts): Realm {
-  function judgeToken(request: IncomingMessage, query: URLSearchParams, path: string, { open, identify }: RealmGate) {
+  function judgeToken(request: IncomingMessage, query: URLSearchParams, path: string, { open, identify, current }: RealmGate) {
     const given = request.headers["x-access-token"]?.toString() ?? "";
     const known = given === "" ? undefined : identify(given);
-    return known ?? judgeOwnToken(request, given, query, path, open);
+    return known ?? judgeOwnToken(request, given, query, path, { open, current });
   }
 
-  function judgeOwnToken(request: IncomingMessage, given: string, query: URLSearchParams, path: string, open: boolean): Verdict {
+  function judgeOwnToken(
+    request: IncomingMessage,
+    given: string,
+    query: URLSearchParams,
+    path: string,
+    { open, current }: Pick<RealmGate, "open" | "current">,
+  ): Verdict {
     const { accessToken, tokenSetBy } = state;
     if (accessToken === undefined || tokenSetBy === undefined)
       return open ? { caller: ANYBODY_INSECURELY } : unauthorized(UNAUTHORIZED);
@@ -44,11 +49,11 @@ export function createEnvdRealm({ state, users }: EnvdRealmParts): Realm {
     if (method === "POST" && path === "/init") return { caller: INITIALISING };
     const isRight = given !== "" && isSameSecret(accessToken, given);
     // It opens what may be opened by whoever has set it.
-    if (isRight) return unlessExpired({ ...tokenSetBy, name: "envd", how: "token" });
+    if (isRight) return inItsName(current(tokenSetBy), "token");
     if (!isFiles(method, path)) return unauthorized(UNAUTHORIZED);
     if (given !== "") return unauthorized("access token present in header but does not match");
     const why = signatureRefusal(query, method, accessToken, Date.now());
-    return why === undefined ? unlessExpired({ ...tokenSetBy, name: "envd", how: "signature" }) : unauthorized(why);
+    return why === undefined ? inItsName(current(tokenSetBy), "signature") : unauthorized(why);
   }
 
   return {
@@ -67,6 +72,10 @@ export function createEnvdRealm({ state, users }: EnvdRealmParts): Realm {
       return refusal === undefined ? verdict : { refusal };
     },
   };
+}
+
+function inItsName(verdict: Verdict, how: "token" | "signature"): Verdict {
+  return "refusal" in verdict ? verdict : { caller: { ...verdict.caller, name: "envd", how } };
 }
 
 /** The name of an unknown user is refused on every route. */
