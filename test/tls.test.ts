@@ -30,6 +30,7 @@ describe("the documentation", () => {
       cwd: directory.path,
       env,
       encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
     });
     expect(shown).toBe(readFileSync("/etc/hostname", "utf8"));
   });

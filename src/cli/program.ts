@@ -14,6 +14,7 @@ Examples:
   PICOD_ACCESS_TOKEN=$(openssl rand -hex 32) picod
   picod --port 8080 --host 127.0.0.1 --access-token-file /run/secrets/picod-token
   picod --user agent --workdir /workspace --env LANG=C.UTF-8 --env CI=1
+  picod --tls-cert /etc/picod/tls.crt --tls-key /etc/picod/tls.key --scopes-file /etc/picod/scopes.json
   picod --metadata-url http://169.254.169.254/latest/meta-data/picod-token --metadata-flavor imdsv2
   picod healthcheck --port 8080
 `;

@@ -90,12 +90,17 @@ function identify(
     return known.then((verdict) => ("caller" in verdict ? verdict : (askRealm(handling, request, realm) ?? verdict)));
   }
   if (known !== undefined && "caller" in known) return known;
-  const ofConnection = authorization === undefined ? authenticator?.identifyConnection(request.socket) : undefined;
+  const ofConnection = showsToken(authorization) ? undefined : authenticator?.identifyConnection(request.socket);
   if (ofConnection !== undefined && "caller" in ofConnection) return ofConnection;
   const ofRealm = askRealm(handling, request, realm);
   if (ofRealm !== undefined) return ofRealm;
   if (verifier === undefined) return { caller: ANYBODY_INSECURELY };
   return redeem(handling, request, upgrade, plain) ?? known ?? ofConnection ?? NO_TOKEN;
+}
+
+/** A name alone, as E2B's clients send it to say who acts, proves nothing and is meant to prove nothing. */
+function showsToken(authorization: string | undefined): boolean {
+  return authorization !== undefined && !/^basic /i.test(authorization);
 }
 
 const NO_TOKEN: Verdict = {

@@ -273,6 +273,9 @@ describe("a client certificate", () => {
     expect(await daemon.waitForLog(({ code }) => code === "ok")).toMatchObject({ caller: "gateway", how: "certificate" });
     expect((await ask(daemon, "/v1/files//etc/hostname", shown(gateway))).status).toBe(200);
     expect((await ask(daemon, "/metrics", shown(gateway))).status).toBe(403);
+    // E2B's clients say so who acts.
+    const headers = { authorization: `Basic ${Buffer.from("root:").toString("base64")}` };
+    expect((await ask(daemon, "/files?path=/etc/hostname", { ...shown(gateway), headers })).status).toBe(200);
   });
 
   it("is known by URI, DNS, e-mail address or common name, each by its kind", async () => {
