@@ -64,6 +64,10 @@ export interface RouteMatch {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
+export function isMatch(found: RouteMatch | readonly string[] | undefined): found is RouteMatch {
+  return found !== undefined && "route" in found;
+}
+
 /** Finds routes by path. HEAD is answered by GET. */
 export class HttpRoutes {
   readonly #routes: readonly { route: HttpRoute; pattern: RegExp }[];

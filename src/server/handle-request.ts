@@ -1,6 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { HttpRoutes } from "../api/http-route.js";
+import { type HttpRoutes, isMatch } from "../api/http-route.js";
 import type { Call } from "../call.js";
 import { codeName } from "../errors/code-name.js";
 import type { Refusal } from "../refusal.js";
@@ -8,7 +8,7 @@ import { writeAccessLine } from "./access-log.js";
 import { refuse } from "./answer.js";
 import { callKind } from "./calls-in-progress.js";
 import { answerCrossOrigin } from "./cross-origin.js";
-import { isMatch, judge, type RequestHandling, realmOf } from "./gate.js";
+import { judge, type RequestHandling, realmOf } from "./gate.js";
 import { beginCall, pathOf } from "./guard.js";
 import type { HttpRequest, HttpResponse } from "./http-types.js";
 import { INSTANCE_HEADER } from "./instance.js";
