@@ -1,5 +1,6 @@
 import { type ContextValues, createContextKey } from "@connectrpc/connect";
 import { ALL_SCOPES, NO_SCOPES, type Scope } from "./auth/scopes.js";
+import { type Trace, UNTRACED } from "./trace.js";
 
 /**
  * What let a request in: a token, a JWT, a client's certificate, a ticket or a signed URL that somebody with one of those was given,
@@ -28,6 +29,15 @@ export function isDaemonToken({ name, how }: Pick<Caller, "name" | "how">): bool
 export const ANYBODY: Caller = { name: "anonymous", how: "public", scopes: NO_SCOPES };
 export const ANYBODY_INSECURELY: Caller = { name: "anonymous", how: "insecure", scopes: ALL_SCOPES };
 
+/** What a call is about, as its caller named it: for the audit log. */
+export interface CallSubject {
+  readonly paths: readonly string[];
+  /** A line for the shell, or a program with its arguments. */
+  readonly command: string | readonly string[] | undefined;
+  /** Whom it asked to act as; undefined: nobody in particular. */
+  readonly user: string | undefined;
+}
+
 /** What is known about one request on its way from the listener to its end. */
 export interface Call {
   readonly requestId: string;
@@ -50,6 +60,9 @@ export interface Call {
   cause: unknown;
   /** The process that the call was about. */
   processId: string | undefined;
+  subject: CallSubject | undefined;
+  /** What it is a part of, for the commands that it starts. */
+  trace: Trace;
 }
 
 /** Carries the Call through the RPC library to interceptors and façades. */
@@ -66,6 +79,8 @@ export const callKey = createContextKey<Call>(
     code: undefined,
     cause: undefined,
     processId: undefined,
+    subject: undefined,
+    trace: UNTRACED,
   },
   { description: "the call as the listener saw it" },
 );

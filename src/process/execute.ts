@@ -1,9 +1,10 @@
 import type { UserDatabase } from "../os/users.js";
-import type { ManagedProcess, ProcessEnd } from "./managed-process.js";
+import { ManagedProcess, type OutputSink, type ProcessEnd } from "./managed-process.js";
 import { type CollectedOutput, OutputCollector } from "./output-collector.js";
 import { newProcessId, type ProcessTable } from "./process-table.js";
 import { type CommandDefaults, type CommandOptions, resolveCommand } from "./resolve-command.js";
 import { explainSpawnError, programNotFound } from "./spawn-failure.js";
+import { Spawning } from "./spawning.js";
 
 export interface ExecuteDefaults extends CommandDefaults {
   readonly timeoutMs: number;
@@ -49,21 +50,33 @@ export async function runToEnd(
   const limit = options.maxOutputBytes ?? defaults.maxOutputBytes;
   const output = { stdout: new OutputCollector(limit), stderr: new OutputCollector(limit) };
   const processId = options.id === "" ? newProcessId() : options.id;
-  const resolved = resolveCommand(users, defaults, options, processId);
-  const finish = (end: ProcessEnd) => ({ processId, ...output, end });
-  if (resolved.file === undefined) return finish(programNotFound(resolved.argv[0] ?? ""));
+  const sink: OutputSink = { push: (stream, chunk) => stream !== "pty" && output[stream].push(chunk) };
+  const started = await launch(processes, users, defaults, options, processId, sink);
+  const end = started instanceof ManagedProcess ? await endOrAbort(started, abortSignal) : started;
+  return { processId, ...output, end };
+}
 
-  let started: ManagedProcess;
+/** The end at once when the program cannot be started. */
+async function launch(
+  processes: ProcessTable,
+  users: UserDatabase,
+  defaults: ExecuteDefaults,
+  options: ExecuteOptions,
+  processId: string,
+  sink: OutputSink,
+): Promise<ManagedProcess | ProcessEnd> {
+  using spawning = new Spawning(options.trace, processId);
+  const resolved = spawning.resolve((trace) => resolveCommand(users, defaults, { ...options, trace }, processId));
+  if (resolved.file === undefined) return spawning.failed(programNotFound(resolved.argv[0] ?? ""));
   try {
     const { killGraceMs, softOpenFiles } = defaults;
     const timeoutMs = options.timeoutMs ?? defaults.timeoutMs;
     const io = { kind: "pipes", input: options.stdin } as const;
     const spec = { ...resolved, id: processId, file: resolved.file, io, timeoutMs, killGraceMs, softOpenFiles };
-    started = await processes.startAmongOthers(spec, { push: (stream, chunk) => stream !== "pty" && output[stream].push(chunk) });
+    return spawning.started(await processes.startAmongOthers(spec, sink));
   } catch (error) {
-    return finish(explainSpawnError(error, resolved.file));
+    return spawning.failed(explainSpawnError(error, resolved.file));
   }
-  return finish(await endOrAbort(started, abortSignal));
 }
 
 /** Resolves with the end. When the caller gives up first, the tree is being ended and the caller's reason is thrown. */

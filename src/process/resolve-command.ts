@@ -1,5 +1,6 @@
 import { resolvePath, resolveUser, workingDirectory } from "../acting-user.js";
 import type { User, UserDatabase } from "../os/users.js";
+import { type Trace, toVariables } from "../trace.js";
 import {
   argumentVector,
   assertWorkingDirectory,
@@ -30,7 +31,8 @@ export interface CommandOptions {
   /** Empty: the default user. */
   readonly user: string;
   readonly limits: ResourceLimits;
-  readonly traceparent: string | undefined;
+  /** What the command is a part of. */
+  readonly trace: Trace;
 }
 
 export interface ResolvedCommand {
@@ -60,7 +62,7 @@ export function resolveCommand(
   const cwd = options.cwd === "" ? start : resolvePath(options.cwd, user, base, users);
   if (cwd !== start || defaults.workdir !== undefined) assertWorkingDirectory(cwd, user);
   const env = { ...moreEnv, ...buildEnvironment(defaults.environment, user, shell, options.env) };
-  if (options.traceparent !== undefined) env.TRACEPARENT ??= options.traceparent;
+  for (const [name, value] of Object.entries(toVariables(options.trace.context))) env[name] ??= value;
   if (defaults.environment.bare) env.PWD = cwd;
   env[PROCESS_ID_VARIABLE] = processId;
   const file = findProgram(argv[0] ?? "", env.PATH ?? "", user);

@@ -1,5 +1,6 @@
 import { PicodError } from "../errors/picod-error.js";
 import type { UserDatabase } from "../os/users.js";
+import type { Trace } from "../trace.js";
 import type { Command, ResourceLimits } from "./command.js";
 import type { ExecutionRecords } from "./execution-records.js";
 import type { ProcessNames, ProcessRecord, StartedFrom } from "./process-record.js";
@@ -7,13 +8,14 @@ import type { ProcessRegistry } from "./process-registry.js";
 import { newProcessId, type ProcessTable } from "./process-table.js";
 import { type CommandDefaults, resolveCommand } from "./resolve-command.js";
 import { explainSpawnError, programNotFound } from "./spawn-failure.js";
+import { Spawning } from "./spawning.js";
 import type { Grace } from "./termination.js";
 
 export interface StartOptions extends StartedFrom, ProcessNames {
   /** Empty: the daemon makes one. */
   readonly id: string;
   readonly limits: ResourceLimits;
-  readonly traceparent: string | undefined;
+  readonly trace: Trace;
   /** See `ProcessSpec`. */
   readonly timeoutGrace?: Grace;
   readonly untilOutputEnds?: boolean;
@@ -36,7 +38,7 @@ const DEFAULT_TERM = "xterm-256color";
  */
 export function start(parts: StartParts, options: StartOptions): ProcessRecord {
   const { processes, registry, executions, users, defaults } = parts;
-  const { id: _id, tag, label, sessionId, traceparent: _traceparent, timeoutGrace, untilOutputEnds, ...from } = options;
+  const { id: _id, tag, label, sessionId, trace, timeoutGrace, untilOutputEnds, ...from } = options;
   const known = options.id === "" ? undefined : registry.findSame(options.id, from);
   if (known !== undefined) return known;
   if (executions.has(options.id)) {
@@ -45,12 +47,13 @@ export function start(parts: StartParts, options: StartOptions): ProcessRecord {
   const id = options.id === "" ? newProcessId() : options.id;
   const command = { ...options, command: commandOf(options) };
   const terminal = options.size === undefined || defaults.environment.bare ? {} : { TERM: DEFAULT_TERM };
-  const resolved = resolveCommand(users, defaults, command, id, terminal);
+  using spawning = new Spawning(trace, id);
+  const resolved = spawning.resolve((spawn) => resolveCommand(users, defaults, { ...command, trace: spawn }, id, terminal));
   const record = registry.create(id, from, { tag, label, sessionId }, { cwd: resolved.cwd, userName: resolved.user.name });
   try {
     if (resolved.file === undefined) {
       registry.add(record);
-      registry.ended(record, programNotFound(resolved.argv[0] ?? ""));
+      registry.ended(record, spawning.failed(programNotFound(resolved.argv[0] ?? "")));
       return record;
     }
     const { killGraceMs, softOpenFiles } = defaults;
@@ -62,12 +65,12 @@ export function start(parts: StartParts, options: StartOptions): ProcessRecord {
       untilOutputEnds: untilOutputEnds ?? false,
     };
     const spec = { ...resolved, id, file: resolved.file, io, ...ending, softOpenFiles };
-    const started = processes.start(spec, record);
+    const started = spawning.started(processes.start(spec, record));
     record.process = started;
     registry.add(record);
     void started.ended.then((end) => registry.ended(record, end));
   } catch (error) {
-    const end = explainSpawnError(error, resolved.file ?? "");
+    const end = spawning.failed(explainSpawnError(error, resolved.file ?? ""));
     registry.add(record);
     registry.ended(record, end);
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Call } from "../call.js";
+import { passOn } from "../trace.js";
 import type { HttpRequest } from "./http-types.js";
 
 /** setTimeout treats a longer delay as 1 ms. */
@@ -24,6 +25,8 @@ export function beginCall(request: HttpRequest): Call {
     code: undefined,
     cause: undefined,
     processId: undefined,
+    subject: undefined,
+    trace: passOn(request.headers),
   };
 }
 

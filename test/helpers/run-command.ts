@@ -2,6 +2,7 @@ import { loadConfig, type RawFlags } from "../../src/config.js";
 import { closeInheritedDescriptorsOnExec } from "../../src/os/self.js";
 import { type ExecuteOptions, type ExecuteResult, execute } from "../../src/process/execute.js";
 import { createSandbox, type Sandbox } from "../../src/sandbox.js";
+import { UNTRACED } from "../../src/trace.js";
 
 export interface Runner extends AsyncDisposable {
   readonly sandbox: Sandbox;
@@ -26,7 +27,7 @@ export function createRunner(flags: RawFlags = {}): Runner {
         maxOutputBytes: undefined,
         limits: {},
         id: "",
-        traceparent: undefined,
+        trace: UNTRACED,
         ...options,
       };
       return execute(sandbox.processes, sandbox.users, sandbox.defaults, all, abortSignal);

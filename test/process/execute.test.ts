@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { UNTRACED } from "../../src/trace.js";
 import { eventually } from "../helpers/eventually.js";
 import { processesNamed } from "../helpers/processes.js";
 import { createRunner } from "../helpers/run-command.js";
@@ -362,7 +363,7 @@ describe("an id", () => {
         timeoutMs: undefined,
         maxOutputBytes: undefined,
         limits: {},
-        traceparent: undefined,
+        trace: UNTRACED,
         ...options("job-1"),
       };
       return executions.once(request, abortSignal, () => runner.run(request.command.line, options("job-1")));

@@ -4,6 +4,7 @@ import type { ProcessRecord } from "../../src/process/process-record.js";
 import { type StartOptions, start } from "../../src/process/start.js";
 import { stop } from "../../src/process/stop.js";
 import { writeInput } from "../../src/process/write-input.js";
+import { UNTRACED } from "../../src/trace.js";
 import { eventually } from "../helpers/eventually.js";
 import { processesNamed } from "../helpers/processes.js";
 import { createRunner, type Runner } from "../helpers/run-command.js";
@@ -12,7 +13,7 @@ import { temporaryDirectory } from "../helpers/temporary-directory.js";
 function begin({ sandbox }: Runner, command: string, options: Partial<StartOptions> = {}): ProcessRecord {
   const names = { id: "", tag: "", label: "", sessionId: "" };
   const from = { command, argv: [], cwd: "/", user: "", env: {}, size: undefined, stdin: true, login: false, timeoutMs: 0 };
-  return start(sandbox, { ...names, ...from, limits: {}, traceparent: undefined, untilOutputEnds: true, ...options });
+  return start(sandbox, { ...names, ...from, limits: {}, trace: UNTRACED, untilOutputEnds: true, ...options });
 }
 
 const isReaped = ({ process }: ProcessRecord) => process?.leaderIsReaped() === true;

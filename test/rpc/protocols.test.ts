@@ -93,11 +93,14 @@ describe.each(PROTOCOLS)("%s", (protocol) => {
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const ids: (string | null)[] = [];
     const onHeader = (headers: Headers) => void ids.push(headers.get("x-request-id"));
-    const given = { headers: { traceparent, "x-request-id": "request-7" }, onHeader };
-    await expect(clients.process.execute({ command: "echo $TRACEPARENT" }, given)).resolves.toMatchObject({
-      stdout: `${traceparent}\n`,
+    const given = { headers: { traceparent, tracestate: "a=1,b=2", "x-request-id": "request-7" }, onHeader };
+    await expect(clients.process.execute({ command: "echo $TRACEPARENT $TRACESTATE" }, given)).resolves.toMatchObject({
+      stdout: `${traceparent} a=1,b=2\n`,
     });
-    await clients.process.execute({ command: "true" }, { headers: { "x-request-id": "not a valid id" }, onHeader });
+    const malformed = { "x-request-id": "not a valid id", traceparent: traceparent.toUpperCase(), tracestate: "a=1" };
+    await expect(
+      clients.process.execute({ command: "echo $TRACEPARENT$TRACESTATE" }, { headers: malformed, onHeader }),
+    ).resolves.toMatchObject({ stdout: "\n" });
     await clients.process.execute({ command: "true" }, { onHeader });
     expect(ids).toEqual(["request-7", expect.stringMatching(/^[0-9a-f-]{36}$/), expect.stringMatching(/^[0-9a-f-]{36}$/)]);
     await daemon.waitForLog(({ requestId }) => requestId === "request-7");

@@ -29,7 +29,7 @@ export async function executeCommand(sandbox: Sandbox, workspace: Workspace, exc
     env,
     user: "",
     limits: {},
-    traceparent: undefined,
+    trace: call.trace,
     stdin: new Uint8Array(),
     timeoutMs,
     maxOutputBytes: MAX_OUTPUT_BYTES,

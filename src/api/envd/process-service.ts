@@ -37,7 +37,7 @@ export function createEnvdProcessService(sandbox: Sandbox, state: EnvdState): Se
       markerIsLeft = true;
       const remainingMs = context.timeoutMs();
       const timeoutMs = remainingMs === undefined ? 0 : Math.max(1, Math.ceil(remainingMs));
-      const record = startProcess(sandbox, state, user, request, timeoutMs);
+      const record = startProcess(sandbox, state, user, request, timeoutMs, context.values.get(callKey).trace);
       context.values.get(callKey).processId = record.id;
       const pid = record.process?.leaderPid;
       if (pid === undefined) throw new ConnectError(`cannot start a process: ${record.end?.message}`, Code.Internal);

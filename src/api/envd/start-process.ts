@@ -7,6 +7,7 @@ import type { User } from "../../os/users.js";
 import type { ProcessRecord } from "../../process/process-record.js";
 import { start } from "../../process/start.js";
 import type { Sandbox } from "../../sandbox.js";
+import type { Trace } from "../../trace.js";
 import { resolveEnvdPath } from "./resolve-path.js";
 import type { EnvdState } from "./state.js";
 
@@ -21,6 +22,7 @@ export function startProcess(
   user: User,
   { process, pty, tag = "", stdin = true }: StartRequest,
   timeoutMs: number,
+  trace: Trace,
 ): ProcessRecord {
   const { cmd = "", args = [], envs = {}, cwd = "" } = process ?? ({} as Partial<ProcessConfig>);
   const { environment } = sandbox.defaults;
@@ -37,7 +39,7 @@ export function startProcess(
     stdin,
   };
   const run = (argv: readonly string[]) =>
-    start({ ...sandbox, defaults }, { ...asked, ...names, ...ending, argv, login: false, limits: {}, traceparent: undefined });
+    start({ ...sandbox, defaults }, { ...asked, ...names, ...ending, argv, login: false, limits: {}, trace });
   try {
     const record = run(cmd === "" ? [...TELL_FAILURE, "'': No such file or directory", NOT_FOUND] : [cmd, ...args]);
     const { end } = record;

@@ -1,6 +1,7 @@
 import { signalNumber } from "../../os/spawn.js";
 import type { ProcessRecord } from "../../process/process-record.js";
 import type { StartOptions } from "../../process/start.js";
+import type { Trace } from "../../trace.js";
 import { asObject, asStrings, invalid, optional } from "../fields.js";
 import { toTerminalSize } from "./terminal-size.js";
 
@@ -50,7 +51,7 @@ export function toProcessObject(record: ProcessRecord): ProcessObject {
 }
 
 /** The body of POST /v1/processes. @throws INVALID_ARGUMENT naming the field. */
-export function toStartOptions(body: unknown, traceparent: string | undefined): StartOptions {
+export function toStartOptions(body: unknown, trace: Trace): StartOptions {
   const fields = asObject(body, "body");
   const text = (name: string) => optional(fields, name, "string") ?? "";
   const command = text("command");
@@ -77,7 +78,7 @@ export function toStartOptions(body: unknown, traceparent: string | undefined): 
     tag: text("tag"),
     label: text("label"),
     sessionId: text("session_id"),
-    traceparent,
+    trace,
   };
 }
 

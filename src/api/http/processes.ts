@@ -26,8 +26,7 @@ export function createProcessRoutes(sandbox: Sandbox): HttpRoute[] {
   }
 
   async function create(exchange: HttpExchange): Promise<void> {
-    const { headers } = exchange.request;
-    const options = toStartOptions(await readJson(exchange), headers.traceparent?.toString());
+    const options = toStartOptions(await readJson(exchange), exchange.call.trace);
     const record = start(sandbox, options);
     exchange.call.processId = record.id;
     exchange.sendJson(201, toProcessObject(record), { location: `/v1/processes/${record.id}` });

@@ -2,13 +2,14 @@ import { PicodError } from "../../errors/picod-error.js";
 import type { ExecuteRequest } from "../../gen/picod/v1/process_pb.js";
 import type { ExecuteOptions, ExecuteResult } from "../../process/execute.js";
 import type { CollectedOutput } from "../../process/output-collector.js";
+import type { Trace } from "../../trace.js";
 import { toDuration, toOutcome, toUsage } from "./process-messages.js";
 
 const MAX_OUTPUT_BYTES = 64n * 1024n * 1024n;
 const VALID_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** @throws INVALID_ARGUMENT naming the field. */
-export function toExecuteOptions(request: ExecuteRequest, traceparent: string | undefined): ExecuteOptions {
+export function toExecuteOptions(request: ExecuteRequest, trace: Trace): ExecuteOptions {
   const { command, argv, maxOutputBytes, id, env, cwd, user, stdin, limits = {} } = request;
   if ((command === "") === (argv.length === 0)) {
     throw new PicodError("INVALID_ARGUMENT", "invalid command: give either command or argv");
@@ -27,7 +28,7 @@ export function toExecuteOptions(request: ExecuteRequest, traceparent: string | 
     maxOutputBytes: maxOutputBytes === undefined ? undefined : Number(maxOutputBytes),
     limits,
     id,
-    traceparent,
+    trace,
   };
 }
 

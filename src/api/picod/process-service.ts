@@ -44,7 +44,7 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
 
   return {
     async execute(request: ExecuteRequest, context) {
-      const options = toExecuteOptions(request, context.requestHeader.get("traceparent") ?? undefined);
+      const options = toExecuteOptions(request, context.values.get(callKey).trace);
       if (registry.has(options.id)) {
         throw new PicodError("PROCESS_ID_CONFLICT", `id ${options.id} belongs to a started process`, { id: options.id });
       }
@@ -55,7 +55,7 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
     },
 
     async *start(request, context) {
-      const options = toStartOptions(request, context.requestHeader.get("traceparent") ?? undefined);
+      const options = toStartOptions(request, context.values.get(callKey).trace);
       const following = toFollowOptions(request);
       const record = start(sandbox, options);
       context.values.get(callKey).processId = record.id;

@@ -2,6 +2,7 @@ import type { Duration } from "@bufbuild/protobuf/wkt";
 import { PicodError } from "../../errors/picod-error.js";
 import type { StartRequest } from "../../gen/picod/v1/process_pb.js";
 import type { StartOptions } from "../../process/start.js";
+import type { Trace } from "../../trace.js";
 import { assertValidId, toTimeoutMs } from "./execute-messages.js";
 import { toSize } from "./process-messages.js";
 
@@ -9,7 +10,7 @@ const MAX_TAG_BYTES = 128;
 const MAX_LABEL_BYTES = 1024;
 
 /** @throws INVALID_ARGUMENT naming the field. */
-export function toStartOptions(request: StartRequest, traceparent: string | undefined): StartOptions {
+export function toStartOptions(request: StartRequest, trace: Trace): StartOptions {
   const { command, argv, cwd, env, user, pty, stdin, limits = {}, id, tag, label, login, sessionId } = request;
   if (command !== "" && argv.length > 0) throw new PicodError("INVALID_ARGUMENT", "invalid command: give either command or argv");
   if (command === "" && argv.length === 0 && pty === undefined) {
@@ -19,7 +20,7 @@ export function toStartOptions(request: StartRequest, traceparent: string | unde
   assertValidNames(tag, label, sessionId);
   const timeoutMs = toTimeoutMs(request.timeout) ?? 0;
   const size = pty === undefined ? undefined : toSize(pty);
-  return { command, argv, cwd, env, user, size, stdin, limits, id, tag, label, sessionId, login, timeoutMs, traceparent };
+  return { command, argv, cwd, env, user, size, stdin, limits, id, tag, label, sessionId, login, timeoutMs, trace };
 }
 
 /** @throws INVALID_ARGUMENT. */

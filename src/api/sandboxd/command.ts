@@ -1,4 +1,4 @@
-import type { Caller } from "../../call.js";
+import type { Call, Caller } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import { locateDirectory } from "../../filesystem/locate-directory.js";
 import type { ProcessConfig } from "../../gen/sandboxd/process/v1/process_pb.js";
@@ -6,7 +6,11 @@ import type { Sandbox } from "../../sandbox.js";
 import { resolveUrlPath, throughLinks } from "../../url-path.js";
 
 /** What a request wants to run; its working directory is within the root. @throws INVALID_ARGUMENT, OUTSIDE_ROOT, errno of the directory. */
-export function toCommand(sandbox: Sandbox, { command, envVars, cwd = "" }: ProcessConfig, caller: Caller | undefined) {
+export function toCommand(
+  sandbox: Sandbox,
+  { command, envVars, cwd = "" }: ProcessConfig,
+  { caller, trace }: Pick<Call, "caller" | "trace">,
+) {
   if (command[0] === "") throw new PicodError("INVALID_ARGUMENT", "failed to execute command: no command");
   return {
     command: { argv: command },
@@ -15,7 +19,7 @@ export function toCommand(sandbox: Sandbox, { command, envVars, cwd = "" }: Proc
     env: envVars,
     user: "",
     limits: {},
-    traceparent: undefined,
+    trace,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { callerOf, callKey } from "../../call.js";
+import { callKey } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import {
   type ProcessConfig,
@@ -37,7 +37,7 @@ export function createSandboxdService(sandbox: Sandbox): ServiceImpl<typeof Proc
 
   return {
     async execute({ config }, context) {
-      const command = toCommand(sandbox, required(config), callerOf(context));
+      const command = toCommand(sandbox, required(config), context.values.get(callKey));
       const options = { ...command, stdin: new Uint8Array(), timeoutMs: 0, maxOutputBytes: MAX_ANSWER_BYTES, id: "" };
       const result = await runToEnd(processes, users, commandDefaults, options, context.signal);
       context.values.get(callKey).processId = result.processId;
@@ -46,7 +46,7 @@ export function createSandboxdService(sandbox: Sandbox): ServiceImpl<typeof Proc
     },
 
     async *start({ config, pty }: StartRequest, context: HandlerContext) {
-      const { command, ...rest } = toCommand(sandbox, required(config), callerOf(context));
+      const { command, ...rest } = toCommand(sandbox, required(config), context.values.get(callKey));
       const size = pty && { cols: toExtent(pty.cols, DEFAULT_SIZE.cols), rows: toExtent(pty.rows, DEFAULT_SIZE.rows) };
       const names = { id: "", tag: "", label: "", sessionId: "" };
       const from = { command: "", argv: command.argv, size, stdin: true, login: false, timeoutMs: 0 };
