@@ -12,6 +12,8 @@ export interface Metrics {
   requestRefused(status: number): void;
   transferred(bytesIn: number, bytesOut: number): void;
   processEnded(reason: string): void;
+  auditWritten(lines: number): void;
+  auditLost(lines: number): void;
 }
 
 const DURATION_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30, 300];
@@ -46,6 +48,8 @@ export function createMetrics(version: string, liveProcesses: () => number): Met
   const received = new Counter({ name: "picod_received_bytes_total", help: "Body bytes received.", registers });
   const sent = new Counter({ name: "picod_sent_bytes_total", help: "Body bytes sent.", registers });
   const ended = new Counter({ name: "picod_processes_ended_total", help: "Processes ended.", labelNames: ["reason"], registers });
+  const audited = new Counter({ name: "picod_audit_lines_total", help: "Lines written to the audit log.", registers });
+  const unaudited = new Counter({ name: "picod_audit_lines_lost_total", help: "Lines the audit log could not take.", registers });
   return {
     contentType: registry.contentType,
     text: () => registry.metrics(),
@@ -59,5 +63,7 @@ export function createMetrics(version: string, liveProcesses: () => number): Met
       sent.inc(bytesOut);
     },
     processEnded: (reason) => ended.inc({ reason }),
+    auditWritten: (lines) => audited.inc(lines),
+    auditLost: (lines) => unaudited.inc(lines),
   };
 }

@@ -1,5 +1,6 @@
 import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { AuditLog } from "./audit/audit-log.js";
 import type { Logger } from "./logger.js";
 import type { Readiness } from "./readiness.js";
 import type { Sandbox } from "./sandbox.js";
@@ -17,6 +18,7 @@ export interface ShutdownParts {
   };
   readonly readiness: Readiness;
   readonly logger: Logger;
+  readonly audit: Pick<AuditLog, "note" | "close" | "flushNow"> | undefined;
   /** For calls in progress. */
   readonly graceMs: number;
   /** Between TERM and KILL for commands. */
@@ -29,13 +31,16 @@ const LAST_ANSWERS_MS = 1_000;
 const FAREWELL_MS = 250;
 /** So long commands may take to obey a KILL; one that hangs in the kernel would hold the daemon for ever. */
 const LAST_COMMANDS_MS = 3_000;
+/** So long the disk may take for the last lines of the audit log. */
+const LAST_LINES_MS = 1_000;
 const STDERR = 2;
 
 /**
  * Ends the daemon in order: no new calls, and UNAVAILABLE at once for those that follow something; the others in progress get
  * `graceMs`, then UNAVAILABLE; what runs is ended; then the connections are closed.
  */
-export async function shutDown({ server, sandbox, readiness, logger, graceMs, killGraceMs }: ShutdownParts): Promise<void> {
+export async function shutDown(parts: ShutdownParts): Promise<void> {
+  const { server, sandbox, readiness, logger, audit, graceMs, killGraceMs } = parts;
   readiness.stop();
   server.stopAccepting();
   const finished = await Promise.race([server.idle().then(() => true), sleep(graceMs, false)]);
@@ -50,6 +55,8 @@ export async function shutDown({ server, sandbox, readiness, logger, graceMs, ki
   sandbox.watches.close();
   await answersHaveLeft(server, LAST_ANSWERS_MS);
   server.destroy();
+  audit?.note({ event: "stopped" });
+  await Promise.race([audit?.close(), sleep(LAST_LINES_MS)]);
 }
 
 function answersHaveLeft(server: ShutdownParts["server"], timeoutMs: number): Promise<void> {
@@ -104,7 +111,7 @@ export function shutDownOnSignals(parts: ShutdownParts): void {
  * After an error that nothing caught (unhandled rejections included) nothing about the daemon is certain: it says why, takes its
  * commands with it, whose callers lose them anyway, and exits with 1 for its supervisor to start it anew.
  */
-export function exitOnFatalError({ sandbox, logger }: Pick<ShutdownParts, "sandbox" | "logger">): void {
+export function exitOnFatalError({ sandbox, logger, audit }: Pick<ShutdownParts, "sandbox" | "logger" | "audit">): void {
   process.on("uncaughtException", (error, origin) => {
     try {
       logger.fatal({ err: error, origin }, "fatal error");
@@ -115,6 +122,8 @@ export function exitOnFatalError({ sandbox, logger }: Pick<ShutdownParts, "sandb
     }
     try {
       sandbox.processes.killAll();
+      audit?.note({ event: "stopped", why: "fatal error" });
+      audit?.flushNow();
     } finally {
       process.exit(1);
     }

@@ -186,6 +186,20 @@ const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
   noEnvd: [["true", true]],
   envdUser: [["agent", "agent"]],
   metricsPublic: [["true", true]],
+  auditLog: [
+    ["/var/log/picod/audit.jsonl", "/var/log/picod/audit.jsonl"],
+    ["audit.jsonl", undefined],
+  ],
+  auditCommands: [["true", true]],
+  auditLogMaxBytes: [
+    ["0", 0],
+    ["1MiB", 1024 ** 2],
+    ["much", undefined],
+  ],
+  auditLogFiles: [
+    ["1", 1],
+    ["0", undefined],
+  ],
   terminalPage: [["true", true]],
   logLevel: [
     ["trace", "trace"],

@@ -4,11 +4,12 @@ import { createAgentCubeRealm } from "../api/agentcube/realm.js";
 import { createEnvdRealm } from "../api/envd/realm.js";
 import { EnvdState } from "../api/envd/state.js";
 import { registerServices } from "../api/routes.js";
+import { AuditLog } from "../audit/audit-log.js";
 import { JwtVerifier } from "../auth/jwt.js";
 import { assertComplete, type Config, invalidValue } from "../config.js";
 import type { ListenAddress } from "../config-values.js";
 import { createLogger, type Logger } from "../logger.js";
-import { createMetrics } from "../metrics.js";
+import { createMetrics, type Metrics } from "../metrics.js";
 import { spareSelfWhenOutOfMemory } from "../os/out-of-memory.js";
 import { closeInheritedDescriptorsOnExec, makeUndumpable } from "../os/self.js";
 import { describeErrno } from "../os/system-error.js";
@@ -39,9 +40,11 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
     createAgentCubeRealm(jwtVerifier),
     ...(envd === undefined ? [] : [createEnvdRealm({ state: envd, users: sandbox.users })]),
   ];
-  exitOnFatalError({ sandbox, logger });
   const readiness = new Readiness();
   const metrics = createMetrics(version, () => sandbox.processes.size);
+  sandbox.processes.onEnd(({ reason }) => metrics.processEnded(reason));
+  const audit = createAuditLog(config, metrics, logger);
+  exitOnFatalError({ sandbox, logger, audit });
   const server = createServer({
     config,
     sandbox,
@@ -49,6 +52,7 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
     readiness,
     metrics,
     logger,
+    audit,
     verifier,
     authenticator,
     realms,
@@ -58,7 +62,7 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
   const port = await listen(server, { host: config.host, port: config.port, trusted: false, cleartext: false });
   const alsoListening = await listenElsewhere(server, config, logger);
   const { shutdownGraceMs: graceMs, killGraceMs } = config;
-  shutDownOnSignals({ server, sandbox, readiness, logger, graceMs, killGraceMs });
+  shutDownOnSignals({ server, sandbox, readiness, logger, audit, graceMs, killGraceMs });
   stopExiting();
   const line = {
     host: config.host,
@@ -70,6 +74,15 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
     pid: process.pid,
   };
   logger.info(line, "server listening");
+}
+
+function createAuditLog(config: Config, metrics: Metrics, logger: Logger): AuditLog | undefined {
+  const { auditLog: path, auditLogMaxBytes: maxBytes, auditLogFiles: keptFiles, auditCommands: commands } = config;
+  if (path === undefined) return undefined;
+  const audit = new AuditLog({ path, maxBytes, keptFiles, commands }, metrics, logger);
+  process.on("SIGHUP", () => audit.reopen());
+  audit.note({ event: "started", version, pid: process.pid });
+  return audit;
 }
 
 /** @throws ConfigError for what would make every call fail: a root, user or shell that does not exist. */

@@ -65,7 +65,7 @@ async function launch(
   processId: string,
   sink: OutputSink,
 ): Promise<ManagedProcess | ProcessEnd> {
-  using spawning = new Spawning(options.trace, processId);
+  using spawning = new Spawning(options.trace, processId, processes);
   const resolved = spawning.resolve((trace) => resolveCommand(users, defaults, { ...options, trace }, processId));
   if (resolved.file === undefined) return spawning.failed(programNotFound(resolved.argv[0] ?? ""));
   try {

@@ -4,7 +4,7 @@ import { PicodError } from "../errors/picod-error.js";
 import { OutOfMemoryCounter } from "../os/out-of-memory.js";
 import { Reaper } from "../os/reaper.js";
 import { Census } from "./census.js";
-import { ManagedProcess, type OutputSink } from "./managed-process.js";
+import { ManagedProcess, type OutputSink, type ProcessEnd } from "./managed-process.js";
 import { type ProcessSpec, type StartedProgram, startProgram, startProgramOffLoop } from "./start-program.js";
 import { killNow } from "./termination.js";
 
@@ -23,6 +23,7 @@ export class ProcessTable {
   readonly #live = new Map<string, ManagedProcess>();
   /** On other threads. */
   readonly #starting = new Map<string, Promise<unknown>>();
+  readonly #endListeners: ((end: ProcessEnd) => void)[] = [];
   #closed = false;
   #killed = false;
 
@@ -72,7 +73,10 @@ export class ProcessTable {
   #add(started: StartedProgram, spec: ProcessSpec, sink: OutputSink): ManagedProcess {
     const process = new ManagedProcess(started, spec, sink, this.#shared);
     this.#live.set(spec.id, process);
-    void process.ended.then(() => this.#live.delete(spec.id));
+    void process.ended.then((end) => {
+      this.#live.delete(spec.id);
+      this.tellEnd(end);
+    });
     // It was on its way when all were ended.
     if (this.#killed) killOff([process]);
     else if (this.#closed) process.stop("cancelled");
@@ -83,6 +87,15 @@ export class ProcessTable {
   async find(id: string): Promise<ManagedProcess | undefined> {
     await this.#starting.get(id)?.catch(() => undefined);
     return this.#live.get(id);
+  }
+
+  /** Calls back with the end of every process, also of one that could not be started. */
+  onEnd(listener: (end: ProcessEnd) => void): void {
+    this.#endListeners.push(listener);
+  }
+
+  tellEnd(end: ProcessEnd): void {
+    for (const listener of this.#endListeners) listener(end);
   }
 
   /** Ends all processes with TERM, grace and KILL, and starts no more. Resolves when they have ended. */

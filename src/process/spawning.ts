@@ -3,13 +3,16 @@ import { PicodError } from "../errors/picod-error.js";
 import { errnoName } from "../os/system-error.js";
 import type { Span, Trace } from "../trace.js";
 import type { ManagedProcess, ProcessEnd } from "./managed-process.js";
+import type { ProcessTable } from "./process-table.js";
 import type { ResolvedCommand } from "./resolve-command.js";
 
 /** The start of one program as a step of a trace. The program continues the trace from here. Use with `using`. */
 export class Spawning implements Disposable {
   readonly #span: Span;
+  readonly #processes: ProcessTable;
 
-  constructor(trace: Trace, processId: string) {
+  constructor(trace: Trace, processId: string, processes: ProcessTable) {
+    this.#processes = processes;
     this.#span = trace.begin("spawn", { "picod.process.id": processId });
   }
 
@@ -35,6 +38,7 @@ export class Spawning implements Disposable {
 
   failed(end: ProcessEnd): ProcessEnd {
     this.#span.fail(end.reason);
+    this.#processes.tellEnd(end);
     return end;
   }
 

@@ -47,7 +47,7 @@ export function start(parts: StartParts, options: StartOptions): ProcessRecord {
   const id = options.id === "" ? newProcessId() : options.id;
   const command = { ...options, command: commandOf(options) };
   const terminal = options.size === undefined || defaults.environment.bare ? {} : { TERM: DEFAULT_TERM };
-  using spawning = new Spawning(trace, id);
+  using spawning = new Spawning(trace, id, processes);
   const resolved = spawning.resolve((spawn) => resolveCommand(users, defaults, { ...command, trace: spawn }, id, terminal));
   const record = registry.create(id, from, { tag, label, sessionId }, { cwd: resolved.cwd, userName: resolved.user.name });
   try {

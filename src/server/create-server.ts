@@ -3,6 +3,7 @@ import { compressionGzip } from "@connectrpc/connect-node";
 import type { EnvdState } from "../api/envd/state.js";
 import { HttpRoutes } from "../api/http-route.js";
 import type { RegisterService } from "../api/routes.js";
+import type { AuditLog } from "../audit/audit-log.js";
 import type { Authenticator } from "../auth/authenticator.js";
 import { type Requirement, requirementsByPath } from "../auth/scopes.js";
 import { Tickets } from "../auth/tickets.js";
@@ -52,6 +53,8 @@ export interface ServerParts {
   readonly readiness: Readiness;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** Undefined: none is kept. */
+  readonly audit: AuditLog | undefined;
   readonly verifier: TokenVerifier | undefined;
   /** Undefined: nobody has a token of their own. */
   readonly authenticator: Authenticator | undefined;
@@ -107,9 +110,9 @@ function createHandling(
   calls: CallsInProgress,
   shutdownSignal: AbortSignal,
 ): RequestHandling {
-  const { config, sandbox, readiness, metrics, logger, verifier, authenticator, realms } = parts;
+  const { config, sandbox, readiness, metrics, logger, audit, verifier, authenticator, realms } = parts;
   const requirements = new Map<string, Requirement>();
-  const interceptors = createInterceptors(metrics, requirements);
+  const interceptors = createInterceptors(metrics, requirements, audit);
   const router = createConnectRouter({
     interceptors,
     readMaxBytes: config.maxMessageBytes,
@@ -143,5 +146,6 @@ function createHandling(
     shutdownSignal,
     metrics,
     logger,
+    audit,
   };
 }

@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { type HttpRoutes, isMatch } from "../api/http-route.js";
+import type { AuditLog } from "../audit/audit-log.js";
 import type { Authenticator } from "../auth/authenticator.js";
 import { describeRequirement, fulfils, type Requirement } from "../auth/scopes.js";
 import type { SignedUrls } from "../auth/signed-urls.js";
@@ -41,6 +42,8 @@ export interface RequestHandling {
   readonly shutdownSignal: AbortSignal;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** Undefined: none is kept. */
+  readonly audit: AuditLog | undefined;
 }
 
 export function realmOf({ realms }: RequestHandling, request: HttpRequest): Realm | undefined {

@@ -8,6 +8,7 @@ import { writeAccessLine } from "./access-log.js";
 import { refuse } from "./answer.js";
 import { callKind } from "./calls-in-progress.js";
 import { answerCrossOrigin } from "./cross-origin.js";
+import { endCall } from "./end-call.js";
 import { judge, type RequestHandling, realmOf } from "./gate.js";
 import { beginCall, pathOf } from "./guard.js";
 import type { HttpRequest, HttpResponse } from "./http-types.js";
@@ -53,8 +54,7 @@ export function createRequestHandler(handling: RequestHandling): RequestHandler 
       call.cause = error;
       answerFault(request, response, call);
     }
-    handling.metrics.transferred(call.bytesIn, call.bytesOut);
-    writeAccessLine(handling.logger, call);
+    endCall(handling, call);
   };
 }
 

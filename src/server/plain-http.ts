@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import type { WebSocket } from "ws";
 import type { HttpExchange, HttpRoute, RouteMatch } from "../api/http-route.js";
-import type { Call } from "../call.js";
+import type { Call, CallSubject } from "../call.js";
 import { codeName } from "../errors/code-name.js";
 import { toConnectError } from "../errors/to-connect-error.js";
 import { ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.js";
@@ -58,6 +58,7 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
   // A pipelined request waits for its turn with a response that has no socket, and is not told when that closes.
   const socket = isHttp1 && response.socket === null ? request.socket : undefined;
   socket?.once("close", gone);
+  call.subject = subjectOf(request, parameters);
   try {
     await route.handle(createExchange(plainCall, parameters, body, signal));
     if (!response.writableEnded && response.headersSent) response.end();
@@ -77,6 +78,14 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
     shutdownSignal.removeEventListener("abort", onShutdown);
     body.discard();
   }
+}
+
+/** The file that a URL names, and for whom. What a body names is noted by whoever reads it. */
+function subjectOf(request: HttpRequest, parameters: Readonly<Record<string, string>>): CallSubject | undefined {
+  const query = queryOf(request);
+  const path = parameters.path ?? query.get("path") ?? undefined;
+  if (path === undefined) return undefined;
+  return { paths: [path], command: undefined, user: query.get("user") ?? query.get("username") ?? undefined };
 }
 
 /**

@@ -22,6 +22,7 @@ const MAX_KILL_GRACE_MS = 500;
 export async function executeCommand(sandbox: Sandbox, workspace: Workspace, exchange: HttpExchange): Promise<void> {
   const { call, abortSignal, sendJson } = exchange;
   const { argv, timeoutMs, workingDirectory, env } = toExecuteRequest(await readJson(exchange, true));
+  call.subject = { paths: [], command: argv, user: undefined };
   const access = workspace.access(call.caller);
   const options = {
     command: { argv },

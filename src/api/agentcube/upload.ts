@@ -17,12 +17,12 @@ const MAX_FIELD_BYTES = 64 * 1024;
 const DEFAULT_MODE = 0o644;
 
 /** POST /api/files: a file as base64 in JSON, or as a form. Whole, or not at all. */
-export async function uploadFile(
-  workspace: Workspace,
-  { request, body, call, abortSignal, sendJson }: HttpExchange,
-): Promise<void> {
+export async function uploadFile(workspace: Workspace, exchange: HttpExchange): Promise<void> {
+  const { request, body, call, abortSignal, sendJson } = exchange;
   const boundary = formBoundary(request.headers["content-type"]);
-  using upload = new Upload(workspace, call.caller);
+  using upload = new Upload(workspace, call.caller, (path) => {
+    call.subject = { paths: [path], command: undefined, user: undefined };
+  });
   if (boundary === undefined) await takeJson(upload, body);
   else await takeForm(upload, body, boundary);
   abortSignal.throwIfAborted();
@@ -63,23 +63,29 @@ async function takeForm(upload: Upload, body: AsyncIterable<Uint8Array>, boundar
 class Upload implements Disposable {
   readonly #workspace: Workspace;
   readonly #caller: Caller | undefined;
+  readonly #onPath: (path: string) => void;
   readonly #waiting: Uint8Array[] = [];
   #path: string | undefined;
   #mode: number | undefined;
   #writer: FileWriter | undefined;
   bytes = 0;
 
-  constructor(workspace: Workspace, caller: Caller | undefined) {
+  constructor(workspace: Workspace, caller: Caller | undefined, onPath: (path: string) => void) {
     this.#workspace = workspace;
     this.#caller = caller;
+    this.#onPath = onPath;
   }
 
   /** `path` and `mode`; the first of each counts. @throws INVALID_ARGUMENT. */
   takeField(name: string, value: unknown): void {
     if ((name !== "path" && name !== "mode") || value === null) return;
     if (typeof value !== "string") throw wrong(`${name} must be a string`);
-    if (name === "path") this.#path ??= value;
-    else this.#mode ??= toMode(value);
+    if (name === "mode") {
+      this.#mode ??= toMode(value);
+    } else if (this.#path === undefined) {
+      this.#path = value;
+      this.#onPath(value);
+    }
   }
 
   /** Chunks must not be used again by whoever makes them. */

@@ -12,6 +12,7 @@ import { readText } from "./text-body.js";
 /** POST /files/compose: one file of several, which go. */
 export async function composeFiles(sandbox: Sandbox, state: EnvdState, exchange: HttpExchange): Promise<void> {
   const { sources, destination, username } = parse(await readText(exchange));
+  exchange.call.subject = { paths: [...sources, destination], command: undefined, user: username ?? undefined };
   const access = accessOf(sandbox, state, username, exchange.call.caller);
   const to = pathOf(access, state, destination);
   const from = sources.map((source) => pathOf(access, state, source));

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import type { Call } from "../../call.js";
 import { codeName } from "../../errors/code-name.js";
-import { writeAccessLine } from "../access-log.js";
+import { endCall } from "../end-call.js";
 import type { RequestHandling } from "../gate.js";
 import { INSTANCE_HEADER } from "../instance.js";
 import { LINGER_MS } from "../limits.js";
@@ -18,7 +18,7 @@ export type CallEnder = (reason: unknown) => void;
 
 /** Runs one call from its first message to its last. Never rejects: no request may end the process. */
 export async function runCall(
-  { instanceId, metrics, logger }: RequestHandling,
+  handling: RequestHandling,
   running: Set<CallEnder>,
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
@@ -39,7 +39,7 @@ export async function runCall(
   const timedOut = () => end(new ConnectError("the operation timed out", Code.DeadlineExceeded));
   const deadline = timeoutMs === undefined ? undefined : setTimeout(timedOut, timeoutMs);
   const context = new CallContext(method.descriptor, headers, call, controller.signal, timeoutMs);
-  const writer = new AnswerWriter(stream, answerHeaders(headers, call, instanceId), output, call, context.answer);
+  const writer = new AnswerWriter(stream, answerHeaders(headers, call, handling.instanceId), output, call, context.answer);
   running.add(end);
   // Without a listener the errors of a connection that breaks would end the process.
   stream.on("error", ignore).once("close", gone);
@@ -75,8 +75,7 @@ export async function runCall(
     const timer = setTimeout(() => stream.close(), LINGER_MS);
     stream.once("close", () => clearTimeout(timer));
   }
-  metrics.transferred(call.bytesIn, call.bytesOut);
-  writeAccessLine(logger, call);
+  endCall(handling, call);
 }
 
 function answerHeaders(headers: IncomingHttpHeaders, { requestId }: Call, instanceId: string) {
