@@ -4,6 +4,7 @@
 //   dist/daemon.cjs         the daemon, one file
 //   dist/daemon.cache       V8's code cache for it
 //   dist/search-worker.cjs  the thread that searches files
+//   dist/otlp-tracer.cjs    OpenTelemetry, loaded where traces are exported
 //   dist/terminal           the page that is served on /terminal
 //   dist/node               the Node that the repository pins
 //   dist/client             the TypeScript client, "picod/client"
@@ -52,6 +53,11 @@ await build({
   entryPoints: [join(root, "src/filesystem/searching/search-worker.ts")],
   outfile: join(dist, "search-worker.cjs"),
   supported: { "dynamic-import": false },
+});
+await build({
+  ...common,
+  entryPoints: [join(root, "src/telemetry/otlp-tracer.ts")],
+  outfile: join(dist, "otlp-tracer.cjs"),
 });
 await build({
   ...common,

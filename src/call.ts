@@ -1,6 +1,6 @@
 import { type ContextValues, createContextKey } from "@connectrpc/connect";
 import { ALL_SCOPES, NO_SCOPES, type Scope } from "./auth/scopes.js";
-import { type Trace, UNTRACED } from "./trace.js";
+import { type Span, UNTRACED } from "./trace.js";
 
 /**
  * What let a request in: a token, a JWT, a client's certificate, a ticket or a signed URL that somebody with one of those was given,
@@ -61,8 +61,8 @@ export interface Call {
   /** The process that the call was about. */
   processId: string | undefined;
   subject: CallSubject | undefined;
-  /** What it is a part of, for the commands that it starts. */
-  trace: Trace;
+  /** What it is a part of; once the gate has let it in, its own part. */
+  trace: Span;
 }
 
 /** Carries the Call through the RPC library to interceptors and façades. */

@@ -338,6 +338,13 @@ export const SETTINGS = {
     default: 5,
     parse: integerBetween(1, 1000),
   }),
+  traceCommands: setting({
+    flag: "--trace-commands",
+    env: "PICOD_TRACE_COMMANDS",
+    description: "show command lines in the traces that OTEL_EXPORTER_OTLP_ENDPOINT asks for",
+    default: false,
+    parse: boolean,
+  }),
   logLevel: setting({
     flag: "--log-level <level>",
     env: "PICOD_LOG_LEVEL",

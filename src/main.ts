@@ -4,6 +4,7 @@ import { createProgram } from "./cli/program.js";
 import { serve } from "./cli/serve.js";
 import { loadConfig } from "./config.js";
 import { scrubFromStartupMemory } from "./os/self.js";
+import { SECRET_VARIABLES } from "./telemetry/tracer.js";
 
 /** The command line or the configuration is wrong. */
 const EXIT_USAGE = 2;
@@ -22,6 +23,12 @@ const program = createProgram({
     delete process.env.PICOD_ACCESS_TOKEN;
     delete env.PICOD_ACCESS_TOKEN;
     for (const secret of [accessToken, environment]) if (secret !== undefined && secret !== "") scrubFromStartupMemory(secret);
+    for (const name of SECRET_VARIABLES) {
+      if (process.env[name] === undefined) continue;
+      delete process.env[name];
+      // As a whole: the value alone may be short, and stand elsewhere too.
+      scrubFromStartupMemory(`${name}=${env[name]}`);
+    }
     await serve(loadConfig(flags, env), { flag: accessToken, environment }, env);
   },
   async healthcheck(flags) {

@@ -14,6 +14,8 @@ export interface Metrics {
   processEnded(reason: string): void;
   auditWritten(lines: number): void;
   auditLost(lines: number): void;
+  spansExported(spans: number): void;
+  spansDropped(spans: number, reason: string): void;
 }
 
 const DURATION_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30, 300];
@@ -50,6 +52,13 @@ export function createMetrics(version: string, liveProcesses: () => number): Met
   const ended = new Counter({ name: "picod_processes_ended_total", help: "Processes ended.", labelNames: ["reason"], registers });
   const audited = new Counter({ name: "picod_audit_lines_total", help: "Lines written to the audit log.", registers });
   const unaudited = new Counter({ name: "picod_audit_lines_lost_total", help: "Lines the audit log could not take.", registers });
+  const exported = new Counter({ name: "picod_trace_spans_exported_total", help: "Spans the collector has taken.", registers });
+  const dropped = new Counter({
+    name: "picod_trace_spans_dropped_total",
+    help: "Spans that the collector did not take.",
+    labelNames: ["reason"],
+    registers,
+  });
   return {
     contentType: registry.contentType,
     text: () => registry.metrics(),
@@ -65,5 +74,7 @@ export function createMetrics(version: string, liveProcesses: () => number): Met
     processEnded: (reason) => ended.inc({ reason }),
     auditWritten: (lines) => audited.inc(lines),
     auditLost: (lines) => unaudited.inc(lines),
+    spansExported: (spans) => exported.inc(spans),
+    spansDropped: (spans, reason) => dropped.inc({ reason }, spans),
   };
 }

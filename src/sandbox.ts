@@ -79,8 +79,8 @@ export function createSandbox(config: Config, env: Readonly<Record<string, strin
   };
 }
 
-/** Node's thread pool size is set by the daemon itself. */
-const OWN_VARIABLE = /^(PICOD_|UV_THREADPOOL_SIZE$)/;
+/** Node's thread pool size is set by the daemon itself, and its traces are not those of commands, which might even read its secrets. */
+const OWN_VARIABLE = /^(PICOD_|OTEL_|UV_THREADPOOL_SIZE$)/;
 
 function inheritable(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const kept = Object.entries(env).filter(([name, value]) => value !== undefined && !OWN_VARIABLE.test(name));

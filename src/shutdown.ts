@@ -5,6 +5,7 @@ import type { Logger } from "./logger.js";
 import type { Readiness } from "./readiness.js";
 import type { Sandbox } from "./sandbox.js";
 import type { Server } from "./server/create-server.js";
+import type { Tracer } from "./telemetry/tracer.js";
 
 export interface ShutdownParts {
   readonly server: Pick<Server, "stopAccepting" | "idle" | "abortCalls" | "closed" | "destroy">;
@@ -19,6 +20,7 @@ export interface ShutdownParts {
   readonly readiness: Readiness;
   readonly logger: Logger;
   readonly audit: Pick<AuditLog, "note" | "close" | "flushNow"> | undefined;
+  readonly tracer: Pick<Tracer, "close"> | undefined;
   /** For calls in progress. */
   readonly graceMs: number;
   /** Between TERM and KILL for commands. */
@@ -31,8 +33,8 @@ const LAST_ANSWERS_MS = 1_000;
 const FAREWELL_MS = 250;
 /** So long commands may take to obey a KILL; one that hangs in the kernel would hold the daemon for ever. */
 const LAST_COMMANDS_MS = 3_000;
-/** So long the disk may take for the last lines of the audit log. */
-const LAST_LINES_MS = 1_000;
+/** So long the disk may take for the last lines of the audit log, and the collector for the last spans. */
+const LAST_RECORDS_MS = 2_000;
 const STDERR = 2;
 
 /**
@@ -40,7 +42,7 @@ const STDERR = 2;
  * `graceMs`, then UNAVAILABLE; what runs is ended; then the connections are closed.
  */
 export async function shutDown(parts: ShutdownParts): Promise<void> {
-  const { server, sandbox, readiness, logger, audit, graceMs, killGraceMs } = parts;
+  const { server, sandbox, readiness, logger, audit, tracer, graceMs, killGraceMs } = parts;
   readiness.stop();
   server.stopAccepting();
   const finished = await Promise.race([server.idle().then(() => true), sleep(graceMs, false)]);
@@ -56,7 +58,9 @@ export async function shutDown(parts: ShutdownParts): Promise<void> {
   await answersHaveLeft(server, LAST_ANSWERS_MS);
   server.destroy();
   audit?.note({ event: "stopped" });
-  await Promise.race([audit?.close(), sleep(LAST_LINES_MS)]);
+  // A collector that says no has been counted and logged.
+  const told = Promise.allSettled([audit?.close(), tracer?.close()]);
+  await Promise.race([told, sleep(LAST_RECORDS_MS)]);
 }
 
 function answersHaveLeft(server: ShutdownParts["server"], timeoutMs: number): Promise<void> {

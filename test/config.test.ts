@@ -186,6 +186,7 @@ const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
   noEnvd: [["true", true]],
   envdUser: [["agent", "agent"]],
   metricsPublic: [["true", true]],
+  traceCommands: [["true", true]],
   auditLog: [
     ["/var/log/picod/audit.jsonl", "/var/log/picod/audit.jsonl"],
     ["audit.jsonl", undefined],

@@ -78,7 +78,16 @@ describe("shutDown", () => {
       watches: { close: () => done.push("watch no more") },
     };
     const logger = await createLogger({ logLevel: "silent", logFormat: "json" });
-    await shutDown({ server, sandbox, readiness: new Readiness(), logger, audit: undefined, graceMs: 0, killGraceMs: 0 });
+    await shutDown({
+      server,
+      sandbox,
+      readiness: new Readiness(),
+      logger,
+      audit: undefined,
+      tracer: undefined,
+      graceMs: 0,
+      killGraceMs: 0,
+    });
     const forgotten = ["forget processes", "forget", "drop", "forget changes", "watch no more"];
     expect(done).toEqual(["stop accepting", "abort calls", ...forgotten, "destroy"]);
   });

@@ -38,6 +38,8 @@ export interface HttpRoute {
   readonly requires: Requirement;
   /** Its body may pause for as long as the caller likes. */
   readonly streamsBody?: true;
+  /** It moves the content of files: to the caller with GET, from it otherwise. */
+  readonly transfers?: true;
   /** It lasts as long as what it follows, and ends as soon as the shutdown begins. */
   readonly follows?: true;
   /** It becomes a WebSocket, and may be reached with a ticket. */

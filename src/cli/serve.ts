@@ -16,7 +16,9 @@ import { describeErrno } from "../os/system-error.js";
 import { Readiness } from "../readiness.js";
 import { createSandbox, type Sandbox } from "../sandbox.js";
 import { createServer, type Server } from "../server/create-server.js";
+import { newInstanceId } from "../server/instance.js";
 import { exitOnFatalError, exitOnSignals, shutDownOnSignals } from "../shutdown.js";
+import { loadTracer } from "../telemetry/tracer.js";
 import { version } from "../version.js";
 import { createAuthentication, type GivenToken } from "./create-authentication.js";
 import { createTls } from "./create-tls.js";
@@ -42,6 +44,15 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
   ];
   const readiness = new Readiness();
   const metrics = createMetrics(version, () => sandbox.processes.size);
+  const instanceId = newInstanceId();
+  const tracer = loadTracer({
+    version,
+    instanceId,
+    env,
+    showsCommands: config.traceCommands,
+    counts: metrics,
+    warn: atMostOnceAMinute((message) => logger.warn(message)),
+  });
   sandbox.processes.onEnd(({ reason }) => metrics.processEnded(reason));
   const audit = createAuditLog(config, metrics, logger);
   exitOnFatalError({ sandbox, logger, audit });
@@ -53,6 +64,8 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
     metrics,
     logger,
     audit,
+    tracer,
+    instanceId,
     verifier,
     authenticator,
     realms,
@@ -62,7 +75,7 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
   const port = await listen(server, { host: config.host, port: config.port, trusted: false, cleartext: false });
   const alsoListening = await listenElsewhere(server, config, logger);
   const { shutdownGraceMs: graceMs, killGraceMs } = config;
-  shutDownOnSignals({ server, sandbox, readiness, logger, audit, graceMs, killGraceMs });
+  shutDownOnSignals({ server, sandbox, readiness, logger, audit, tracer, graceMs, killGraceMs });
   stopExiting();
   const line = {
     host: config.host,
@@ -136,4 +149,13 @@ async function listenElsewhere(server: Server, { alsoListen }: Config, logger: L
     alsoListening.push(address);
   }
   return alsoListening.length === 0 ? {} : { alsoListening };
+}
+
+function atMostOnceAMinute(warn: (message: string) => void): (message: string) => void {
+  let warnedAt = Number.NEGATIVE_INFINITY;
+  return (message) => {
+    if (performance.now() - warnedAt < 60_000) return;
+    warnedAt = performance.now();
+    warn(message);
+  };
 }

@@ -8,6 +8,7 @@ import { errorInterceptor } from "./errors.js";
 import { inputInterceptor } from "./input.js";
 import { loggingInterceptor } from "./logging.js";
 import { createMetricsInterceptor } from "./metrics.js";
+import { tracingInterceptor } from "./tracing.js";
 
 /**
  * The chain, outermost first: what logs and counts sees the code that the error interceptor gave.
@@ -18,6 +19,7 @@ export function createInterceptors(
   metrics: Metrics,
   requirements: ReadonlyMap<string, Requirement>,
   audit: AuditLog | undefined,
+  isTraced: boolean,
 ): Interceptor[] {
   return [
     loggingInterceptor,
@@ -26,5 +28,6 @@ export function createInterceptors(
     createAuthInterceptor(requirements),
     inputInterceptor,
     ...(audit === undefined ? [] : [createAuditInterceptor(audit)]),
+    ...(isTraced ? [tracingInterceptor] : []),
   ];
 }

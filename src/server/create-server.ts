@@ -16,12 +16,12 @@ import type { Metrics } from "../metrics.js";
 import type { Readiness } from "../readiness.js";
 import type { Realm } from "../refusal.js";
 import type { Sandbox } from "../sandbox.js";
+import type { Tracer } from "../telemetry/tracer.js";
 import { CallsInProgress } from "./calls-in-progress.js";
 import type { RequestHandling } from "./gate.js";
 import { createGrpcLane } from "./grpc/lane.js";
 import { type GrpcMethod, grpcMethodsOf } from "./grpc/methods.js";
 import { createRequestHandler } from "./handle-request.js";
-import { newInstanceId } from "./instance.js";
 import { TICKET_LIFETIME_MS } from "./limits.js";
 import { createListener, type Listener } from "./listener.js";
 import { createPlainRoutes } from "./plain-routes.js";
@@ -55,6 +55,10 @@ export interface ServerParts {
   readonly logger: Logger;
   /** Undefined: none is kept. */
   readonly audit: AuditLog | undefined;
+  /** Undefined: traces are only passed on. */
+  readonly tracer: Tracer | undefined;
+  /** Of this run of the daemon. */
+  readonly instanceId: string;
   readonly verifier: TokenVerifier | undefined;
   /** Undefined: nobody has a token of their own. */
   readonly authenticator: Authenticator | undefined;
@@ -69,11 +73,10 @@ export interface ServerParts {
 export function createServer(parts: ServerParts): Server {
   const shutdown = new AbortController();
   const calls = new CallsInProgress();
-  const { sandbox, envd, readiness, metrics, config, logger } = parts;
+  const { sandbox, envd, readiness, metrics, config, logger, instanceId } = parts;
   const tickets = new Tickets(TICKET_LIFETIME_MS);
-  const instanceId = newInstanceId();
   const plainRoutes = new HttpRoutes(createPlainRoutes({ sandbox, envd, readiness, metrics, tickets, config, instanceId }));
-  const handling = createHandling(parts, instanceId, plainRoutes, tickets, calls, shutdown.signal);
+  const handling = createHandling(parts, plainRoutes, tickets, calls, shutdown.signal);
   const listeners: Listener[] = [];
   return {
     listen({ host, port, trusted, cleartext }) {
@@ -104,15 +107,14 @@ export function createServer(parts: ServerParts): Server {
 
 function createHandling(
   parts: ServerParts,
-  instanceId: string,
   plainRoutes: HttpRoutes,
   tickets: Tickets,
   calls: CallsInProgress,
   shutdownSignal: AbortSignal,
 ): RequestHandling {
-  const { config, sandbox, readiness, metrics, logger, audit, verifier, authenticator, realms } = parts;
+  const { config, instanceId, sandbox, readiness, metrics, logger, audit, tracer, verifier, authenticator, realms } = parts;
   const requirements = new Map<string, Requirement>();
-  const interceptors = createInterceptors(metrics, requirements, audit);
+  const interceptors = createInterceptors(metrics, requirements, audit, tracer !== undefined);
   const router = createConnectRouter({
     interceptors,
     readMaxBytes: config.maxMessageBytes,
@@ -147,5 +149,6 @@ function createHandling(
     metrics,
     logger,
     audit,
+    tracer,
   };
 }

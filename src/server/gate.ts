@@ -12,6 +12,7 @@ import type { Logger } from "../logger.js";
 import type { Metrics } from "../metrics.js";
 import type { Readiness } from "../readiness.js";
 import type { Realm, Refusal, Verdict } from "../refusal.js";
+import type { Tracer } from "../telemetry/tracer.js";
 import type { CallsInProgress } from "./calls-in-progress.js";
 import type { GrpcMethod } from "./grpc/methods.js";
 import { pathOf } from "./guard.js";
@@ -44,6 +45,8 @@ export interface RequestHandling {
   readonly logger: Logger;
   /** Undefined: none is kept. */
   readonly audit: AuditLog | undefined;
+  /** Undefined: traces are only passed on. */
+  readonly tracer: Tracer | undefined;
 }
 
 export function realmOf({ realms }: RequestHandling, request: HttpRequest): Realm | undefined {

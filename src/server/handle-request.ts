@@ -15,6 +15,7 @@ import type { HttpRequest, HttpResponse } from "./http-types.js";
 import { INSTANCE_HEADER } from "./instance.js";
 import { MAX_PUBLIC_CALLS } from "./limits.js";
 import { type AcceptWebSocket, handlePlainHttp } from "./plain-http.js";
+import { beginRequestSpan } from "./request-span.js";
 import { handleRpc } from "./rpc.js";
 import { refuseRpc } from "./rpc-form.js";
 import { type Upgrade, upgradeToWebSocket } from "./upgrade.js";
@@ -54,7 +55,7 @@ export function createRequestHandler(handling: RequestHandling): RequestHandler 
       call.cause = error;
       answerFault(request, response, call);
     }
-    endCall(handling, call);
+    endCall(handling, call, response.statusCode);
   };
 }
 
@@ -84,6 +85,7 @@ async function route(
   const isPublic = call.caller?.how === "public";
   const rpc = handling.rpcs.get(path);
   if (rpc !== undefined) {
+    beginRequestSpan(handling.tracer, call, request);
     const refusal = refuseRpc(rpc, request);
     if (refusal !== undefined) return refusal;
     if (isPublic && calls.publicCount >= MAX_PUBLIC_CALLS) {
@@ -99,12 +101,14 @@ async function route(
     const message = `${path.slice(0, 200)} takes ${plain.join(" and ")}`;
     return { code: Code.Unimplemented, message, status: 405, headers: { allow: plain.join(", ") } };
   }
+  beginRequestSpan(handling.tracer, call, request);
   if (plain.route.isWebSocket) {
     const refusal = refuseWebSocket(request, upgrade);
     if (refusal !== undefined) return refusal;
   }
   const acceptWebSocket: AcceptWebSocket = (protocols) => upgradeToWebSocket(request, response, upgrade, protocols);
-  const plainCall = { request, response, call, readiness, shutdownSignal, acceptWebSocket };
+  const isTraced = handling.tracer !== undefined;
+  const plainCall = { request, response, call, readiness, shutdownSignal, acceptWebSocket, isTraced };
   await calls.count(isPublic ? "public" : "working", () => handlePlainHttp(plain, plainCall));
   if (!isPublic) handling.metrics.callEnded(call.procedure, call.code ?? "unknown", performance.now() - call.startedAt);
   return undefined;

@@ -9,6 +9,7 @@ import { toConnectError } from "../errors/to-connect-error.js";
 import { ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.js";
 import type { Readiness } from "../readiness.js";
 import type { Refusal } from "../refusal.js";
+import { TransferSpan } from "../transfer-span.js";
 import { announcesBody, answerJson, refuse, toJson } from "./answer.js";
 import type { HttpRequest, HttpResponse } from "./http-types.js";
 import { MESSAGE_IDLE_TIMEOUT_MS } from "./limits.js";
@@ -24,11 +25,13 @@ export interface PlainCall {
   readonly readiness: Readiness;
   readonly shutdownSignal: AbortSignal;
   readonly acceptWebSocket: AcceptWebSocket;
+  /** Whether what it moves is a step of a trace. */
+  readonly isTraced: boolean;
 }
 
 /** Runs one route. Resolves when its answer has been handed to the kernel, or the caller has gone. */
 export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCall: PlainCall): Promise<void> {
-  const { request, response, call, readiness, shutdownSignal } = plainCall;
+  const { request, response, call, readiness, shutdownSignal, isTraced } = plainCall;
   const abort = new AbortController();
   const left = new AbortController();
   const isHttp1 = request.httpVersionMajor === 1;
@@ -49,6 +52,9 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
     confirmEnd: streamsBody ?? false,
     onBegin: continuing(request, response),
   });
+  const isSending = route.method === "GET";
+  const transfer = isTraced && route.transfers ? new TransferSpan(call, isSending ? "sent" : "received") : undefined;
+  const content = transfer === undefined || isSending ? body : transfer.through(body);
   // A route that waits for more of the body is woken.
   signal.addEventListener("abort", () => body.discard(), { once: true });
   response.once("close", gone);
@@ -60,14 +66,16 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
   socket?.once("close", gone);
   call.subject = subjectOf(request, parameters);
   try {
-    await route.handle(createExchange(plainCall, parameters, body, signal));
+    await route.handle(createExchange(plainCall, parameters, content, signal, () => isSending && transfer?.begin()));
     if (!response.writableEnded && response.headersSent) response.end();
     await answered(response, left.signal);
+    transfer?.end(abandoned ? "canceled" : undefined);
     call.code = abandoned || (response.headersSent && !response.writableFinished) ? codeName(Code.Canceled) : "ok";
   } catch (error) {
     const failure = toConnectError(signal.aborted ? signal.reason : error, call.requestId);
     call.code = codeName(failure.code);
     call.cause = failure.cause;
+    transfer?.end(call.code);
     body.discard();
     if (!left.signal.aborted) answerError(failure, route, request, response);
     await answered(response, left.signal);
@@ -110,9 +118,11 @@ function createExchange(
   parameters: Readonly<Record<string, string>>,
   body: AsyncIterable<Uint8Array>,
   abortSignal: AbortSignal,
+  onAnswer: () => void,
 ): HttpExchange {
   const isHead = request.method === "HEAD";
   const send: HttpExchange["send"] = (status, headers, content) => {
+    onAnswer();
     const bytes = Buffer.byteLength(content);
     // A 204 has neither body nor length, and the length of a 304 would be that of another answer.
     response.writeHead(status, status === 204 || status === 304 ? headers : { ...headers, "content-length": bytes });
@@ -131,6 +141,7 @@ function createExchange(
     sendJson: (status, content, headers = {}) =>
       send(status, { ...headers, "content-type": "application/json" }, JSON.stringify(content)),
     begin(headers, status = 200) {
+      onAnswer();
       response.writeHead(status, headers);
       if (isHead) response.end();
       else response.flushHeaders();

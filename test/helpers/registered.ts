@@ -30,7 +30,7 @@ export const rpcRequirements: ReadonlyMap<string, Requirement> = (() => {
   return found;
 })();
 
-export const interceptors: Interceptor[] = createInterceptors(metrics, rpcRequirements);
+export const interceptors: Interceptor[] = createInterceptors(metrics, rpcRequirements, undefined, false);
 
 /** Adds every service as the daemon registers it. */
 export function registerAll(router: ConnectRouter): void {

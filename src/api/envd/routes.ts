@@ -17,6 +17,7 @@ export function createEnvdRoutes(sandbox: Sandbox, state: EnvdState): HttpRoute[
       method: "GET",
       path: "/files",
       requires: "files:read",
+      transfers: true,
       handle: (exchange) => getFile(sandbox, state, exchange),
     },
     {
@@ -25,6 +26,7 @@ export function createEnvdRoutes(sandbox: Sandbox, state: EnvdState): HttpRoute[
       path: "/files",
       requires: "files:write",
       streamsBody: true,
+      transfers: true,
       handle: (exchange) => postFiles(sandbox, state, exchange),
     },
     {

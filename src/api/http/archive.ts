@@ -17,12 +17,19 @@ export function createArchiveRoutes(sandbox: Sandbox): HttpRoute[] {
     resolveUrlPath(sandbox, decodeUrlPath(parameters.path ?? ""), query.get("user") ?? "", call.caller);
   const common = { path: "/v1/archive/{path...}", showError: showFileError } as const;
   return [
-    { ...common, method: "GET", requires: "files:read", handle: (exchange) => sendArchive(resolve(exchange), exchange) },
+    {
+      ...common,
+      method: "GET",
+      requires: "files:read",
+      transfers: true,
+      handle: (exchange) => sendArchive(resolve(exchange), exchange),
+    },
     {
       ...common,
       method: "PUT",
       requires: "files:write",
       streamsBody: true,
+      transfers: true,
       handle: (exchange) => unpackArchive(resolve(exchange), exchange),
     },
   ];

@@ -32,13 +32,14 @@ export function createFileRoutes(sandbox: Sandbox): HttpRoute[] {
 
   const common = { path: PATH, showError: showFileError } as const;
   return [
-    { ...common, method: "GET", requires: "files:read", isSignable: true, handle: get },
+    { ...common, method: "GET", requires: "files:read", isSignable: true, transfers: true, handle: get },
     {
       ...common,
       method: "PUT",
       requires: "files:write",
       isSignable: true,
       streamsBody: true,
+      transfers: true,
       handle: (exchange) => storeFile(throughLinks(resolve(exchange)), exchange),
     },
     {

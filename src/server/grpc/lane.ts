@@ -4,6 +4,7 @@ import { judge, type RequestHandling, realmOf } from "../gate.js";
 import { beginCall } from "../guard.js";
 import type { HttpRequest } from "../http-types.js";
 import { MAX_PUBLIC_CALLS } from "../limits.js";
+import { beginRequestSpan } from "../request-span.js";
 import { type CallEnder, runCall } from "./run-call.js";
 
 const CONTENT_TYPES: readonly (string | undefined)[] = ["application/grpc", "application/grpc+proto"];
@@ -33,6 +34,7 @@ export function createGrpcLane(handling: RequestHandling): GrpcLane {
     const call = beginCall(request);
     if (judge(handling, request, call, undefined, undefined) !== undefined) return false;
     if (call.caller?.how === "public" && calls.publicCount >= MAX_PUBLIC_CALLS) return false;
+    beginRequestSpan(handling.tracer, call, request);
     void calls.count(callKind(call.caller, path), () => runCall(handling, running, stream, headers, call, method));
     return true;
   };
