@@ -22,12 +22,14 @@ const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 const NODE_FLAGS = [
   // SIGUSR1 would open a debugger to every process of this user.
   "--disable-sigusr1",
-  "--max-old-space-size=512",
   "--v8-pool-size=2",
   // Young garbage is collected early: otherwise it fills three times 16 MiB before it is.
   "--max-semi-space-size=4",
   "--no-warnings",
 ];
+
+/** Of the heap, in MiB: what it has without a limit of memory, and with the narrowest. */
+const HEAP = { max: 512, min: 48 };
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true });
@@ -98,7 +100,11 @@ cpSync(realNode(), join(dist, "node"));
 cpSync(join(root, "LICENSE"), join(dist, "LICENSE"));
 cpSync(join(root, "scripts/load.cjs"), join(dist, "picod.cjs"));
 const launcher = readFileSync(join(root, "scripts/launcher.sh"), "utf8");
-writeFileSync(join(dist, "picod"), launcher.replace("@NODE_FLAGS@", NODE_FLAGS.join(" ")));
+const filled = launcher
+  .replace("@NODE_FLAGS@", NODE_FLAGS.join(" "))
+  .replace("@MAX_HEAP_MIB@", String(HEAP.max))
+  .replaceAll("@MIN_HEAP_MIB@", String(HEAP.min));
+writeFileSync(join(dist, "picod"), filled);
 chmodSync(join(dist, "picod"), 0o755);
 writeCodeCache();
 

@@ -20,4 +20,27 @@ if [ "$1" = healthcheck ]; then unset PICOD_ACCESS_TOKEN; fi
 # Node raises the soft limit of open files for itself; commands get this one back.
 PICOD_SOFT_OPEN_FILES=$(ulimit -Sn)
 export PICOD_SOFT_OPEN_FILES
-exec "$node" @NODE_FLAGS@ "$dir/picod.cjs" "$@"
+# The heap gets a quarter of what the cgroup allows (version 2 or 1, those above it included): the daemon must not take from its commands
+# the memory that they are there for. Nothing is forked for it.
+heap=@MAX_HEAP_MIB@
+lower() {
+  [ -r "$1" ] || return 0
+  read -r limit <"$1" || return 0
+  # "max" is none, and none is a number of 19 digits where the kernel has no word for it.
+  case $limit in '' | *[!0-9]* | ????????????????*) return 0 ;; esac
+  mib=$((limit / 1048576 / 4))
+  [ "$mib" -ge "$heap" ] || heap=$mib
+}
+while IFS=: read -r _ controllers path; do
+  case ,$controllers, in
+    ,,) mount=/sys/fs/cgroup file=memory.max ;;
+    *,memory,*) mount=/sys/fs/cgroup/memory file=memory.limit_in_bytes ;;
+    *) continue ;;
+  esac
+  while :; do
+    lower "$mount$path/$file"
+    case $path in */*) path=${path%/*} ;; *) break ;; esac
+  done
+done 2>/dev/null </proc/self/cgroup
+[ "$heap" -ge @MIN_HEAP_MIB@ ] || heap=@MIN_HEAP_MIB@
+exec "$node" @NODE_FLAGS@ --max-old-space-size="$heap" "$dir/picod.cjs" "$@"
