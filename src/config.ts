@@ -338,6 +338,14 @@ export const SETTINGS = {
     default: 5,
     parse: integerBetween(1, 1000),
   }),
+  stallThresholdMs: setting({
+    flag: "--stall-threshold <duration>",
+    env: "PICOD_STALL_THRESHOLD",
+    description: "log which calls ran when the event loop was held up for so long; 0 is never",
+    default: 500,
+    defaultText: "500ms",
+    parse: duration,
+  }),
   traceCommands: setting({
     flag: "--trace-commands",
     env: "PICOD_TRACE_COMMANDS",

@@ -1,7 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
-/** How late timers are is sampled so often. The library's 10 ms wake an idle daemon a hundred times a second. */
-const EVENT_LOOP_SAMPLE_MS = 100;
+/** The library would wake an idle daemon all the time to see how late timers are: see telemetry/event-loop-watch.ts instead. */
+const NEVER_MS = 2 ** 31 - 1;
+const LIBRARY_LAGS = ["min", "max", "mean", "stddev", "p50", "p90", "p99"].map((name) => `nodejs_eventloop_lag_${name}_seconds`);
+const LAG_BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** What the daemon counts, as Prometheus text on /metrics. */
 export interface Metrics {
@@ -14,6 +16,8 @@ export interface Metrics {
   processEnded(reason: string): void;
   auditWritten(lines: number): void;
   auditLost(lines: number): void;
+  eventLoopLagged(lagMs: number): void;
+  eventLoopStalled(): void;
   spansExported(spans: number): void;
   spansDropped(spans: number, reason: string): void;
 }
@@ -23,7 +27,8 @@ const DURATION_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.0
 export function createMetrics(version: string, liveProcesses: () => number): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_SAMPLE_MS });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: NEVER_MS });
+  for (const name of LIBRARY_LAGS) registry.removeSingleMetric(name);
   new Gauge({ name: "picod_build_info", help: "Always 1.", labelNames: ["version"], registers }).labels(version).set(1);
   new Gauge({
     name: "picod_processes_live",
@@ -52,6 +57,13 @@ export function createMetrics(version: string, liveProcesses: () => number): Met
   const ended = new Counter({ name: "picod_processes_ended_total", help: "Processes ended.", labelNames: ["reason"], registers });
   const audited = new Counter({ name: "picod_audit_lines_total", help: "Lines written to the audit log.", registers });
   const unaudited = new Counter({ name: "picod_audit_lines_lost_total", help: "Lines the audit log could not take.", registers });
+  const lags = new Histogram({
+    name: "picod_event_loop_lag_seconds",
+    help: "How late timers were, sampled while calls or processes are there.",
+    buckets: LAG_BUCKETS_SECONDS,
+    registers,
+  });
+  const stalls = new Counter({ name: "picod_event_loop_stalls_total", help: "Lags beyond --stall-threshold.", registers });
   const exported = new Counter({ name: "picod_trace_spans_exported_total", help: "Spans the collector has taken.", registers });
   const dropped = new Counter({
     name: "picod_trace_spans_dropped_total",
@@ -74,6 +86,8 @@ export function createMetrics(version: string, liveProcesses: () => number): Met
     processEnded: (reason) => ended.inc({ reason }),
     auditWritten: (lines) => audited.inc(lines),
     auditLost: (lines) => unaudited.inc(lines),
+    eventLoopLagged: (lagMs) => lags.observe(lagMs / 1000),
+    eventLoopStalled: () => stalls.inc(),
     spansExported: (spans) => exported.inc(spans),
     spansDropped: (spans, reason) => dropped.inc({ reason }, spans),
   };

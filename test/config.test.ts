@@ -186,6 +186,11 @@ const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
   noEnvd: [["true", true]],
   envdUser: [["agent", "agent"]],
   metricsPublic: [["true", true]],
+  stallThresholdMs: [
+    ["2s", 2000],
+    ["0", 0],
+    ["late", undefined],
+  ],
   traceCommands: [["true", true]],
   auditLog: [
     ["/var/log/picod/audit.jsonl", "/var/log/picod/audit.jsonl"],

@@ -65,3 +65,15 @@ describe("the heap", () => {
     for (const { stdout } of await Promise.all(calls)) expect(stdout).toHaveLength(2_000_000);
   });
 });
+
+describe("commands", () => {
+  it("are ended before the daemon when memory runs out, and know nothing of its threads", async () => {
+    const own = Number(readFileSync("/proc/self/oom_score_adj", "utf8"));
+    await using daemon = await startDaemon();
+    await using clients = connectTo(daemon.url);
+    const { stdout } = await clients.process.execute({ command: "sleep 0.2; cat /proc/self/oom_score_adj; env" });
+    expect(stdout.split("\n")[0]).toBe(String(Math.min(1000, own + 200)));
+    expect(stdout).not.toContain("UV_THREADPOOL_SIZE");
+    expect(Number(readFileSync(`/proc/${daemon.pid}/oom_score_adj`, "utf8"))).toBeLessThanOrEqual(own);
+  });
+});

@@ -37,8 +37,7 @@ export class OutOfMemoryCounter {
   readonly #path = counterPaths("/proc/self/cgroup").find((path) => /^oom_kill \d/m.test(readText(path) ?? ""));
   #seen = this.#read();
   #increasedAt = Number.NEGATIVE_INFINITY;
-  // Without looking regularly an increase of long ago would explain a KILL of today.
-  readonly #timer = setInterval(() => this.#look(), LOOK_INTERVAL_MS).unref();
+  #timer: NodeJS.Timeout | undefined;
 
   /** Whether the kernel has ended a process just now: freeing a lot of memory takes it a while until the end is reported. */
   hasJustIncreased(): boolean {
@@ -46,8 +45,23 @@ export class OutOfMemoryCounter {
     return performance.now() - this.#increasedAt < JUST_NOW_MS;
   }
 
+  /**
+   * While processes run it looks regularly: otherwise an increase of long ago would explain a KILL of today.
+   * An idle daemon sleeps. To be called when one is started.
+   */
+  watchWhile(isRunning: () => boolean): void {
+    if (this.#timer !== undefined) return;
+    // What happened while nothing ran concerned nobody here.
+    this.#seen = this.#read();
+    this.#timer = setInterval(() => {
+      this.#look();
+      if (!isRunning()) this.close();
+    }, LOOK_INTERVAL_MS).unref();
+  }
+
   close(): void {
     clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   #look(): void {

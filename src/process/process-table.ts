@@ -73,6 +73,7 @@ export class ProcessTable {
   #add(started: StartedProgram, spec: ProcessSpec, sink: OutputSink): ManagedProcess {
     const process = new ManagedProcess(started, spec, sink, this.#shared);
     this.#live.set(spec.id, process);
+    this.#shared.outOfMemory.watchWhile(() => this.#live.size > 0);
     void process.ended.then((end) => {
       this.#live.delete(spec.id);
       this.tellEnd(end);

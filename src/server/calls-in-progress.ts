@@ -13,10 +13,30 @@ export function callKind(caller: Call["caller"], path: string): CallKind {
   return FOLLOWING_RPCS.has(path) ? "following" : "working";
 }
 
-/** Knows how many calls are in progress. */
+/** So many of those that have ended are remembered, for a while. */
+const MAX_ENDED = 32;
+
+/** Knows which calls are in progress. */
 export class CallsInProgress {
+  readonly #running = new Set<Call>();
+  readonly #ended: { readonly call: Call; readonly endedAt: number }[] = [];
+  readonly #onBegin: () => void;
   readonly #counts: Record<CallKind, number> = { public: 0, following: 0, working: 0 };
   #waiting: { readonly kinds: readonly CallKind[]; readonly resolve: () => void }[] = [];
+
+  constructor(onBegin: () => void = () => undefined) {
+    this.#onBegin = onBegin;
+  }
+
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** Those that have run at a time or later, on the clock of performance.now(), the latest first. Of those that have ended, some. */
+  since(time: number): Call[] {
+    const ended = this.#ended.filter(({ endedAt }) => endedAt >= time).map(({ call }) => call);
+    return [...ended, ...this.#running].sort((one, other) => other.startedAt - one.startedAt);
+  }
 
   /** Those that needed no token. */
   get publicCount(): number {
@@ -24,12 +44,16 @@ export class CallsInProgress {
   }
 
   /** Counts a call until `run` has settled. */
-  async count<T>(kind: CallKind, run: () => Promise<T>): Promise<T> {
+  async count<T>(kind: CallKind, call: Call, run: () => Promise<T>): Promise<T> {
+    this.#onBegin();
+    this.#running.add(call);
     this.#counts[kind]++;
     try {
       return await run();
     } finally {
       this.#counts[kind]--;
+      this.#running.delete(call);
+      if (this.#ended.push({ call, endedAt: performance.now() }) > MAX_ENDED) this.#ended.shift();
       this.#tellWaiting();
     }
   }

@@ -17,7 +17,7 @@ import type { Readiness } from "../readiness.js";
 import type { Realm } from "../refusal.js";
 import type { Sandbox } from "../sandbox.js";
 import type { Tracer } from "../telemetry/tracer.js";
-import { CallsInProgress } from "./calls-in-progress.js";
+import type { CallsInProgress } from "./calls-in-progress.js";
 import type { RequestHandling } from "./gate.js";
 import { createGrpcLane } from "./grpc/lane.js";
 import { type GrpcMethod, grpcMethodsOf } from "./grpc/methods.js";
@@ -25,6 +25,7 @@ import { createRequestHandler } from "./handle-request.js";
 import { TICKET_LIFETIME_MS } from "./limits.js";
 import { createListener, type Listener } from "./listener.js";
 import { createPlainRoutes } from "./plain-routes.js";
+import { watchCalls } from "./stall-log.js";
 import type { Tls } from "./tls.js";
 
 /** Larger than any message: responses are not compressed, since callers are next door and processors are few. */
@@ -72,8 +73,13 @@ export interface ServerParts {
 /** gRPC, gRPC-Web, Connect and plain HTTP, all of it on every address. */
 export function createServer(parts: ServerParts): Server {
   const shutdown = new AbortController();
-  const calls = new CallsInProgress();
   const { sandbox, envd, readiness, metrics, config, logger, instanceId } = parts;
+  const calls = watchCalls({
+    thresholdMs: config.stallThresholdMs,
+    liveProcesses: () => sandbox.processes.size,
+    metrics,
+    logger,
+  });
   const tickets = new Tickets(TICKET_LIFETIME_MS);
   const plainRoutes = new HttpRoutes(createPlainRoutes({ sandbox, envd, readiness, metrics, tickets, config, instanceId }));
   const handling = createHandling(parts, plainRoutes, tickets, calls, shutdown.signal);

@@ -92,7 +92,7 @@ async function route(
       return { code: Code.ResourceExhausted, message: `more than ${MAX_PUBLIC_CALLS} calls without a token`, status: 429 };
     }
     if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
-    await calls.count(callKind(call.caller, path), () => handleRpc(rpc, request, response, call));
+    await calls.count(callKind(call.caller, path), call, () => handleRpc(rpc, request, response, call));
     return undefined;
   }
   const plain = handling.plainRoutes.find(request.method ?? "", path);
@@ -109,7 +109,7 @@ async function route(
   const acceptWebSocket: AcceptWebSocket = (protocols) => upgradeToWebSocket(request, response, upgrade, protocols);
   const isTraced = handling.tracer !== undefined;
   const plainCall = { request, response, call, readiness, shutdownSignal, acceptWebSocket, isTraced };
-  await calls.count(isPublic ? "public" : "working", () => handlePlainHttp(plain, plainCall));
+  await calls.count(isPublic ? "public" : "working", call, () => handlePlainHttp(plain, plainCall));
   if (!isPublic) handling.metrics.callEnded(call.procedure, call.code ?? "unknown", performance.now() - call.startedAt);
   return undefined;
 }

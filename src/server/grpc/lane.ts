@@ -35,7 +35,7 @@ export function createGrpcLane(handling: RequestHandling): GrpcLane {
     if (judge(handling, request, call, undefined, undefined) !== undefined) return false;
     if (call.caller?.how === "public" && calls.publicCount >= MAX_PUBLIC_CALLS) return false;
     beginRequestSpan(handling.tracer, call, request);
-    void calls.count(callKind(call.caller, path), () => runCall(handling, running, stream, headers, call, method));
+    void calls.count(callKind(call.caller, path), call, () => runCall(handling, running, stream, headers, call, method));
     return true;
   };
 }
