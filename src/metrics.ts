@@ -1,3 +1,4 @@
+import { getHeapStatistics } from "node:v8";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
 /** The library would wake an idle daemon all the time to see how late timers are: see telemetry/event-loop-watch.ts instead. */
@@ -30,6 +31,8 @@ export function createMetrics(version: string, liveProcesses: () => number): Met
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: NEVER_MS });
   for (const name of LIBRARY_LAGS) registry.removeSingleMetric(name);
   new Gauge({ name: "picod_build_info", help: "Always 1.", labelNames: ["version"], registers }).labels(version).set(1);
+  const heapLimit = new Gauge({ name: "picod_heap_limit_bytes", help: "What the heap may grow to.", registers });
+  heapLimit.set(getHeapStatistics().heap_size_limit);
   new Gauge({
     name: "picod_processes_live",
     help: "Processes that were started and have not ended.",
