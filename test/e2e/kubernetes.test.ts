@@ -158,3 +158,34 @@ describe.each(["pod.yaml", "deployment.yaml"])("deploy/kubernetes/%s", (file) =>
     expect(await container.stop()).toBe(0);
   });
 });
+
+describe("deploy/kubernetes/sidecar.yaml", () => {
+  const file = join(folder, "sidecar.yaml");
+
+  it("has no field that Kubernetes does not know", async () => {
+    const validate = ["-m", "kubernetes_validate", "--strict", "--kubernetes-version", "1.31", file];
+    expect((await runPythonTool("python3", ...validate)).match(/ passed for resource /g)).toHaveLength(2);
+  });
+
+  it("shares its files with the application, and nothing else", async () => {
+    using directory = temporaryDirectory();
+    const spec = await readPodSpec("sidecar.yaml");
+    makeVolumes(spec, directory);
+    const [sidecar] = spec.initContainers ?? [];
+    if (sidecar === undefined) throw new Error("no sidecar");
+    const options = runOptions(spec, sidecar, directory);
+    await using container = await Container.start({ image: IMAGE, options, args: sidecar.args ?? [] });
+    await using clients = connectTo(container.url, { token: TOKEN });
+    const command = "echo shared > file; touch /tmp/x; touch /etc/x /opt/picod/x; cat /etc/picod/token; id -u";
+    const { stdout, stderr } = await clients.process.execute({ command });
+    expect(stdout).toBe("1000\n");
+    expect(stderr).toMatch(/\/etc\/x.*Read-only file system[\s\S]*\/etc\/picod\/token: Permission denied/);
+    const [application] = spec.containers;
+    const shown = ["run", "--rm", "--network", "none", ...runOptions(spec, application, directory), "--entrypoint", "cat"];
+    expect(await podmanOutput(...shown, BASE_IMAGE, "/workspace/file")).toBe("shared");
+    for (const { httpGet } of [sidecar.readinessProbe, sidecar.livenessProbe]) {
+      expect(await fetch(container.url + httpGet.path)).toMatchObject({ status: 200 });
+    }
+    expect(await container.stop()).toBe(0);
+  });
+});

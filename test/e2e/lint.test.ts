@@ -8,8 +8,8 @@ const run = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
 
 describe("the linters", () => {
-  it("find nothing in the Dockerfile", async () => {
-    expect(await runPythonTool("hadolint", join(root, "Dockerfile"))).toBe("");
+  it.each(["Dockerfile", "deploy/agentcube/Dockerfile"])("find nothing in the %s", async (path) => {
+    expect(await runPythonTool("hadolint", join(root, path))).toBe("");
   });
 
   it("find nothing in the script that builds the image", async () => {

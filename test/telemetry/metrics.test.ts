@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parser } from "@prometheus-io/lezer-promql";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -92,6 +92,14 @@ function expectToExist(query: string): void {
   const own = [...ADDED_LABELS, ...known.flatMap((name) => live.get(name)?.labels ?? [])];
   expect(own, query).toEqual(expect.arrayContaining(labels));
 }
+
+describe.each(["telemetry.md", "operating.md"])("docs/%s", (page) => {
+  it("names only files that exist", () => {
+    for (const [, path = ""] of read(`docs/${page}`).matchAll(/\]\(([^):]+)\)/g)) {
+      expect(existsSync(join(root, "docs", path)), path).toBe(true);
+    }
+  });
+});
 
 describe("docs/telemetry.md", () => {
   it("has every metric of /metrics, and no other, with type and labels", () => {
