@@ -8,7 +8,8 @@
 //   dist/terminal           the page that is served on /terminal
 //   dist/node               the Node that the repository pins
 //   dist/client             the TypeScript client, "picod/client"
-//   dist/node_modules/…     koffi, the one native library, and pino-pretty, which is loaded for terminals alone
+//   dist/pino-pretty.cjs    loaded for terminals alone
+//   dist/node_modules/…     koffi, the one native library
 import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -64,7 +65,7 @@ await build({
 await build({
   ...common,
   entryPoints: [createRequire(import.meta.url).resolve("pino-pretty")],
-  outfile: join(dist, "node_modules/pino-pretty/index.js"),
+  outfile: join(dist, "pino-pretty.cjs"),
 });
 await build({
   bundle: true,
@@ -113,12 +114,21 @@ function realNode() {
   return join(dirname(require.resolve("node/package.json")), "bin/node");
 }
 
-/** V8 takes a cache only under the flags that it was made under. */
+/** See write-code-cache.cjs. @throws when V8 would not take the cache. */
 function writeCodeCache() {
-  const { status, stderr } = spawnSync(join(dist, "node"), [...NODE_FLAGS, join(root, "scripts/write-code-cache.cjs"), dist], {
+  const flagsHash = runNode(["--print", "new vm.Script('').createCachedData().readUInt32LE(12)"]).trim();
+  runNode(["--predictable", join(root, "scripts/write-code-cache.cjs"), dist, flagsHash]);
+  const check = `process.argv.push("--version"); if (require(${JSON.stringify(join(dist, "picod.cjs"))}).cachedDataRejected) process.exit(3)`;
+  runNode(["--eval", check]);
+}
+
+/** Under the flags of the daemon. Returns what it printed. */
+function runNode(args) {
+  const { status, stdout, stderr } = spawnSync(join(dist, "node"), [...NODE_FLAGS, ...args], {
     env: { PATH: process.env.PATH },
     encoding: "utf8",
     timeout: 30_000,
   });
-  if (status !== 0) throw new Error(`cannot write the code cache: ${stderr}`);
+  if (status !== 0) throw new Error(`cannot write the code cache: node ${args.join(" ")} ended with ${status}: ${stderr}`);
+  return stdout;
 }

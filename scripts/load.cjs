@@ -1,20 +1,64 @@
 // Runs the daemon with V8's code cache: compiling it costs more than all else that it does at start-up. A cache that is missing,
 // or was made by another Node or under other flags, is not used.
-const { readFileSync } = require("node:fs");
-const { join } = require("node:path");
+//
+// In a folder the daemon's files lie beside this one. In a package's single file they are parts of the program, and PICOD_PARTS,
+// where each begins and how long it is, is filled in by packaging/single-file.mjs.
+const { closeSync, openSync, readFileSync, readSync } = require("node:fs");
+const { join, dirname } = require("node:path");
 const { Script } = require("node:vm");
 
-const filename = join(__dirname, "daemon.cjs");
-// Pure ASCII, as esbuild writes it: one byte a character is all that V8 has to keep.
-const source = `(function (exports, require, module, __filename, __dirname) { ${readFileSync(filename, "latin1")}\n})`;
-const script = new Script(source, { filename, cachedData: readCodeCache() });
-script.runInThisContext()(exports, require, module, filename, __dirname);
-module.exports = script;
+const parts = typeof PICOD_PARTS === "undefined" ? undefined : PICOD_PARTS;
+const folder = parts === undefined ? __dirname : dirname(process.execPath);
+const program = parts === undefined ? undefined : openSync("/proc/self/exe");
+// Where a script's own path would be.
+if (parts !== undefined) process.argv.splice(1, 0, process.execPath);
+const koffi = takeNativeLibrary();
+const main = { exports: {} };
+module.exports = run("daemon.cjs", main, readPartIfAny("daemon.cache"));
 
-function readCodeCache() {
+/** Returns the compiled script. */
+function run(name, target, cachedData) {
+  // Pure ASCII, as esbuild writes it: one byte a character is all that V8 has to keep.
+  const source = readPart(name).toString("latin1");
+  const wrapper = `(function (exports, require, module, __filename, __dirname, readPart) { ${source}\n})`;
+  const script = new Script(wrapper, { filename: name, cachedData });
+  script.runInThisContext()(target.exports, requireFromProgram, target, join(folder, name), folder, readPart);
+  return script;
+}
+
+function requireFromProgram(name) {
+  if (name === "koffi" && koffi !== undefined) return koffi;
+  if (name !== "pino-pretty") return require(name);
+  const target = { exports: {} };
+  run("pino-pretty.cjs", target);
+  return target.exports;
+}
+
+function readPart(name) {
+  if (parts === undefined) return readFileSync(join(folder, name));
+  const [offset, size] = parts[name];
+  const content = Buffer.allocUnsafeSlow(size);
+  readSync(program, content, 0, size, offset);
+  return content;
+}
+
+function readPartIfAny(name) {
   try {
-    return readFileSync(join(__dirname, "daemon.cache"));
+    return readPart(name);
   } catch {
     return undefined;
   }
+}
+
+/** The last of the libraries that the launcher of a package has opened; all others are loaded by now. */
+function takeNativeLibrary() {
+  const { PICOD_LIBRARIES } = process.env;
+  if (PICOD_LIBRARIES === undefined) return undefined;
+  delete process.env.PICOD_LIBRARIES;
+  delete process.env.LD_PRELOAD;
+  const descriptors = PICOD_LIBRARIES.split(",").map(Number);
+  const target = { exports: {} };
+  process.dlopen(target, `/proc/self/fd/${descriptors.at(-1)}`);
+  for (const fd of descriptors) closeSync(fd);
+  return target.exports;
 }

@@ -1,5 +1,4 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readProgramFile } from "../../program-file.js";
 import type { HttpRoute } from "../http-route.js";
 
 const HEADERS = {
@@ -32,7 +31,6 @@ export function createTerminalPageRoutes(): HttpRoute[] {
     path,
     // Without secrets: the page asks for the token itself.
     requires: "public",
-    handle: async ({ send }) =>
-      send(200, { ...HEADERS, "content-type": type }, await readFile(join(__dirname, "terminal", file))),
+    handle: async ({ send }) => send(200, { ...HEADERS, "content-type": type }, readProgramFile(`terminal/${file}`)),
   }));
 }

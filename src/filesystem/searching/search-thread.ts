@@ -1,13 +1,12 @@
 import { constants } from "node:os";
-import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { PicodError } from "../../errors/picod-error.js";
 import { systemError } from "../../os/system-error.js";
+import { readProgramFile } from "../../program-file.js";
 import type { LinePatternOptions } from "./line-pattern.js";
 import type { LineMatch, LineSearchOptions, SearchTotals } from "./line-searcher.js";
 
-/** The build puts it beside the daemon. */
-const SCRIPT = join(__dirname, "search-worker.cjs");
+const SCRIPT = "search-worker.cjs";
 /** An expression that needs more is refused. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 };
 
@@ -43,7 +42,14 @@ export class SearchThread implements AsyncDisposable {
   constructor(options: SearchThreadOptions, abortSignal: AbortSignal) {
     abortSignal.throwIfAborted();
     this.#abortSignal = abortSignal;
-    this.#worker = new Worker(SCRIPT, { workerData: options, resourceLimits: RESOURCE_LIMITS, env: {}, execArgv: [] });
+    const script = readProgramFile(SCRIPT).toString("latin1");
+    this.#worker = new Worker(script, {
+      eval: true,
+      workerData: options,
+      resourceLimits: RESOURCE_LIMITS,
+      env: {},
+      execArgv: [],
+    });
     this.#worker.on("message", (answer: SearchAnswer | Refusal) => {
       if ("invalid" in answer) {
         this.#settle?.reject(new PicodError("INVALID_ARGUMENT", answer.invalid.message, answer.invalid.metadata));
