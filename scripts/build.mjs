@@ -10,27 +10,17 @@
 //   dist/client             the TypeScript client, "picod/client"
 //   dist/pino-pretty.cjs    loaded for terminals alone
 //   dist/node_modules/…     koffi, the one native library
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
+import { writeCodeCache } from "./code-cache.mjs";
+import { fillLauncher } from "./node-flags.mjs";
 
 const root = join(import.meta.dirname, "..");
 const dist = process.env.PICOD_DIST ?? join(root, "dist");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-
-const NODE_FLAGS = [
-  // SIGUSR1 would open a debugger to every process of this user.
-  "--disable-sigusr1",
-  "--v8-pool-size=2",
-  // Young garbage is collected early: otherwise it fills three times 16 MiB before it is.
-  "--max-semi-space-size=4",
-  "--no-warnings",
-];
-
-/** Of the heap, in MiB: what it has without a limit of memory, and with the narrowest. */
-const HEAP = { max: 512, min: 48 };
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true });
@@ -101,34 +91,11 @@ cpSync(realNode(), join(dist, "node"));
 cpSync(join(root, "LICENSE"), join(dist, "LICENSE"));
 cpSync(join(root, "scripts/load.cjs"), join(dist, "picod.cjs"));
 const launcher = readFileSync(join(root, "scripts/launcher.sh"), "utf8");
-const filled = launcher
-  .replace("@NODE_FLAGS@", NODE_FLAGS.join(" "))
-  .replace("@MAX_HEAP_MIB@", String(HEAP.max))
-  .replaceAll("@MIN_HEAP_MIB@", String(HEAP.min));
-writeFileSync(join(dist, "picod"), filled);
+writeFileSync(join(dist, "picod"), fillLauncher(launcher));
 chmodSync(join(dist, "picod"), 0o755);
-writeCodeCache();
+writeCodeCache(dist, [join(dist, "node")]);
 
 /** The binary itself: node_modules/.bin/node is a link into a package for this architecture. */
 function realNode() {
   return join(dirname(require.resolve("node/package.json")), "bin/node");
-}
-
-/** See write-code-cache.cjs. @throws when V8 would not take the cache. */
-function writeCodeCache() {
-  const flagsHash = runNode(["--print", "new vm.Script('').createCachedData().readUInt32LE(12)"]).trim();
-  runNode(["--predictable", join(root, "scripts/write-code-cache.cjs"), dist, flagsHash]);
-  const check = `process.argv.push("--version"); if (require(${JSON.stringify(join(dist, "picod.cjs"))}).cachedDataRejected) process.exit(3)`;
-  runNode(["--eval", check]);
-}
-
-/** Under the flags of the daemon. Returns what it printed. */
-function runNode(args) {
-  const { status, stdout, stderr } = spawnSync(join(dist, "node"), [...NODE_FLAGS, ...args], {
-    env: { PATH: process.env.PATH },
-    encoding: "utf8",
-    timeout: 30_000,
-  });
-  if (status !== 0) throw new Error(`cannot write the code cache: node ${args.join(" ")} ended with ${status}: ${stderr}`);
-  return stdout;
 }

@@ -10,8 +10,6 @@ const { Script } = require("node:vm");
 const parts = typeof PICOD_PARTS === "undefined" ? undefined : PICOD_PARTS;
 const folder = parts === undefined ? __dirname : dirname(process.execPath);
 const program = parts === undefined ? undefined : openSync("/proc/self/exe");
-// Where a script's own path would be.
-if (parts !== undefined) process.argv.splice(1, 0, process.execPath);
 const koffi = takeNativeLibrary();
 const main = { exports: {} };
 module.exports = run("daemon.cjs", main, readPartIfAny("daemon.cache"));
