@@ -10,13 +10,15 @@
 //   dist/client             the TypeScript client, "picod/client"
 //   dist/pino-pretty.cjs    loaded for terminals alone
 //   dist/node_modules/…     koffi, the one native library
-import { execFileSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+//   dist/bundled.json       what is bundled of other packages, with licences; for the packages' SBOM
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import { writeCodeCache } from "./code-cache.mjs";
 import { fillLauncher } from "./node-flags.mjs";
+import { npmPackages, writeLicences } from "./third-party.mjs";
 
 const root = join(import.meta.dirname, "..");
 const dist = process.env.PICOD_DIST ?? join(root, "dist");
@@ -26,38 +28,39 @@ rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true });
 
 // CommonJS, because an ES module that imports node:http makes Node load all of fetch and WebSocket to fill in its exports.
-const common = { bundle: true, platform: "node", format: "cjs", target: "node22", legalComments: "linked" };
-await build({
+const common = { metafile: true, bundle: true, platform: "node", format: "cjs", target: "node22", legalComments: "linked" };
+const daemon = await build({
   ...common,
   entryPoints: [join(root, "src/main.ts")],
   outfile: join(dist, "daemon.cjs"),
   external: ["koffi", "pino-pretty"],
   // Otherwise import() stays, which a script that was not loaded as a module cannot do.
   supported: { "dynamic-import": false },
-  define: { PICOD_VERSION: JSON.stringify(version) },
+  define: { PICOD_VERSION: JSON.stringify(version), PICOD_COMMIT: JSON.stringify(commit()) },
   // V8 keeps the source in memory. Names stay, for the stacks in the log.
   minifyWhitespace: true,
   minifySyntax: true,
   lineLimit: 160,
   sourcemap: "linked",
 });
-await build({
+const searchWorker = await build({
   ...common,
   entryPoints: [join(root, "src/filesystem/searching/search-worker.ts")],
   outfile: join(dist, "search-worker.cjs"),
   supported: { "dynamic-import": false },
 });
-await build({
+const otlpTracer = await build({
   ...common,
   entryPoints: [join(root, "src/telemetry/otlp-tracer.ts")],
   outfile: join(dist, "otlp-tracer.cjs"),
 });
-await build({
+const prettyPrinter = await build({
   ...common,
   entryPoints: [createRequire(import.meta.url).resolve("pino-pretty")],
   outfile: join(dist, "pino-pretty.cjs"),
 });
-await build({
+const page = await build({
+  metafile: true,
   bundle: true,
   minify: true,
   platform: "browser",
@@ -70,7 +73,7 @@ await build({
 cpSync(join(root, "src/api/http/terminal-page/index.html"), join(dist, "terminal/index.html"));
 
 // The client, for those who import "picod/client"; not a part of the daemon.
-await build({
+const client = await build({
   ...common,
   format: "esm",
   entryPoints: [join(root, "src/client/index.ts")],
@@ -93,9 +96,24 @@ cpSync(join(root, "scripts/load.cjs"), join(dist, "picod.cjs"));
 const launcher = readFileSync(join(root, "scripts/launcher.sh"), "utf8");
 writeFileSync(join(dist, "picod"), fillLauncher(launcher));
 chmodSync(join(dist, "picod"), 0o755);
+const bundles = [daemon, searchWorker, otlpTracer, prettyPrinter, page, client].map(({ metafile }) => metafile);
+const bundled = npmPackages(root, bundles, ["koffi"]);
+writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), writeLicences(bundled));
+writeFileSync(join(dist, "bundled.json"), JSON.stringify(bundled));
 writeCodeCache(dist, [join(dist, "node")]);
 
 /** The binary itself: node_modules/.bin/node is a link into a package for this architecture. */
 function realNode() {
   return join(dirname(require.resolve("node/package.json")), "bin/node");
+}
+
+/** Of the sources, when they are in git or $PICOD_COMMIT says it; otherwise "". The same sources give the same. */
+function commit() {
+  if (process.env.PICOD_COMMIT !== undefined) return process.env.PICOD_COMMIT;
+  const git = (...args) => spawnSync("git", args, { cwd: root, encoding: "utf8" });
+  // A repository around a copy of the sources is not theirs.
+  if (!existsSync(join(root, ".git"))) return "";
+  const { status, stdout } = git("rev-parse", "HEAD");
+  if (status !== 0) return "";
+  return `${stdout.trim()}${git("status", "--porcelain").stdout === "" ? "" : "-dirty"}`;
 }

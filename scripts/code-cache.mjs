@@ -17,10 +17,7 @@ export function writeCodeCache(folder, node) {
   const flagsHash = runNode(folder, node, ["--print", "new vm.Script('').createCachedData().readUInt32LE(12)"]).trim();
   runNode(folder, node, ["--predictable", join(import.meta.dirname, "write-code-cache.cjs"), folder, flagsHash]);
   const script = JSON.stringify(join(folder, "picod.cjs"));
-  runNode(folder, node, [
-    "--eval",
-    `process.argv.push("", "--version"); if (require(${script}).cachedDataRejected) process.exit(3)`,
-  ]);
+  runNode(folder, node, ["--eval", `process.argv.push("--version"); if (require(${script}).cachedDataRejected) process.exit(3)`]);
 }
 
 /** Under the flags of the daemon, and with its native library where a package has it. Returns what was printed. */

@@ -4,7 +4,10 @@ import { createProgram } from "./cli/program.js";
 import { serve } from "./cli/serve.js";
 import { loadConfig } from "./config.js";
 import { scrubFromStartupMemory } from "./os/self.js";
+import { readProgramFile } from "./program-file.js";
+import { assertRequirements } from "./requirements.js";
 import { SECRET_VARIABLES } from "./telemetry/tracer.js";
+import { version, versionDetails } from "./version.js";
 
 /** The command line or the configuration is wrong. */
 const EXIT_USAGE = 2;
@@ -19,6 +22,7 @@ process.chdir("/");
 const env = { ...process.env };
 const program = createProgram({
   async serve(flags, accessToken) {
+    assertRequirements();
     const environment = process.env.PICOD_ACCESS_TOKEN;
     delete process.env.PICOD_ACCESS_TOKEN;
     delete env.PICOD_ACCESS_TOKEN;
@@ -33,6 +37,13 @@ const program = createProgram({
   },
   async healthcheck(flags) {
     await healthcheck(loadConfig(flags, env));
+  },
+  version(json) {
+    process.stdout.write(`${json ? JSON.stringify(versionDetails()) : version}\n`);
+  },
+  licenses() {
+    process.stdout.write(readProgramFile("LICENSE"));
+    process.stdout.write(readProgramFile("THIRD-PARTY-LICENSES.txt"));
   },
 });
 

@@ -23,10 +23,15 @@ describe("the README", () => {
     });
     const token = `| \`${ACCESS_TOKEN.flag}\` | \`${ACCESS_TOKEN.env}\` |  | ${ACCESS_TOKEN.description} |\n`;
     expect(section("flags")).toBe(`| flag | variable | default | |\n|---|---|---|---|\n${token}${rows.join("")}`);
-    const declared = createProgram({ serve: async () => undefined, healthcheck: async () => undefined }).options.map(
-      (option) => option.flags,
-    );
-    expect(declared.sort()).toEqual([ACCESS_TOKEN.flag, ...Object.values(SETTINGS).map(({ flag }) => flag), "--version"].sort());
+    const none = () => undefined;
+    const program = createProgram({
+      serve: async () => undefined,
+      healthcheck: async () => undefined,
+      version: none,
+      licenses: none,
+    });
+    const known = [ACCESS_TOKEN.flag, ...Object.values(SETTINGS).map(({ flag }) => flag), "--version", "--json"];
+    expect(program.options.map((option) => option.flags).sort()).toEqual(known.sort());
   });
 
   it("lists every reason with its code", () => {

@@ -1,10 +1,13 @@
 import { Command, Option } from "commander";
 import { ACCESS_TOKEN, type RawFlags, SETTINGS, type SettingName } from "../config.js";
-import { version } from "../version.js";
 
 export interface Commands {
   serve(flags: RawFlags, accessToken: string | undefined): Promise<void>;
   healthcheck(flags: RawFlags): Promise<void>;
+  /** @param json as an object, with what the version alone does not tell. */
+  version(json: boolean): void;
+  /** Prints the licences of everything that the program holds. */
+  licenses(): void;
 }
 
 const EXAMPLES = `
@@ -23,14 +26,20 @@ Examples:
 export function createProgram(commands: Commands): Command {
   const program = new Command("picod")
     .description("The daemon inside an AI agent's sandbox: run commands and move files over one authenticated port.")
-    .version(version, "--version", "print the version")
+    .option("--version", "print the version")
+    .option("--json", "with --version: also commit, Node, architecture and C library, as JSON")
     .helpOption("-h, --help", "print this help")
     .addHelpText("after", EXAMPLES)
     .showHelpAfterError("(see picod --help)")
     .exitOverride();
   program.addOption(new Option(ACCESS_TOKEN.flag, `${ACCESS_TOKEN.description} [${ACCESS_TOKEN.env}]`));
   for (const name of Object.keys(SETTINGS) as SettingName[]) program.addOption(optionOf(name));
-  program.action(() => commands.serve(rawFlags(program), program.opts<{ accessToken?: string }>().accessToken));
+  program.action(() => {
+    const { version, json, accessToken } = program.opts<{ version?: true; json?: true; accessToken?: string }>();
+    if (version) return commands.version(json ?? false);
+    if (json) program.error("error: --json goes with --version");
+    return commands.serve(rawFlags(program), accessToken);
+  });
 
   program
     .command("healthcheck")
@@ -39,6 +48,10 @@ export function createProgram(commands: Commands): Command {
     .addOption(optionOf("host"))
     .addOption(optionOf("tlsCert"))
     .action((_options, command: Command) => commands.healthcheck({ ...rawFlags(program), ...rawFlags(command) }));
+  program
+    .command("licenses")
+    .description("print the licences of PicoD and of all that is packaged with it")
+    .action(() => commands.licenses());
   return program;
 }
 

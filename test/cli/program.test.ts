@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createProgram } from "../../src/cli/program.js";
 import { ACCESS_TOKEN, type RawFlags, SETTINGS } from "../../src/config.js";
@@ -18,6 +19,8 @@ async function parse(...args: string[]): Promise<Parsed | undefined> {
     async healthcheck(flags) {
       parsed = { command: "healthcheck", flags };
     },
+    version: () => undefined,
+    licenses: () => undefined,
   });
   await program.parseAsync(args, { from: "user" });
   return parsed;
@@ -60,6 +63,27 @@ describe("picod", () => {
     expect(await runPicod(["--version"])).toEqual({ ended: 0, stdout: "0.1.0\n", stderr: "" });
   });
 
+  it("tells in JSON what runs exactly", async () => {
+    const { ended, stdout, stderr } = await runPicod(["--version", "--json"]);
+    expect([ended, stderr]).toEqual([0, ""]);
+    expect(JSON.parse(stdout)).toEqual({
+      version: "0.1.0",
+      commit: expect.toSatisfy((commit) => commit === null || /^[0-9a-f]{40}(-dirty)?$/.test(commit)),
+      node: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      platform: "linux",
+      arch: process.arch,
+      libc: { name: "glibc", version: expect.stringMatching(/^2\.\d+$/) },
+    });
+  });
+
+  it("prints the licences of what it is made of", async () => {
+    const { ended, stdout } = await runPicod(["licenses"]);
+    expect(ended).toBe(0);
+    for (const part of ["Apache License", "@connectrpc/connect 2.2.0 (Apache-2.0)", "Copyright 2008 Google Inc.", "koffi"]) {
+      expect(stdout).toContain(part);
+    }
+  });
+
   it.each(["--help", "-h"])("explains every flag with its variable, and shows examples, on %s", async (flag) => {
     const { ended, stdout, stderr } = await runPicod([flag]);
     expect([ended, stderr]).toEqual([0, ""]);
@@ -76,6 +100,7 @@ describe("picod", () => {
     ["a flag without its value", ["--port"], "option '--port <number>' argument missing"],
     ["a switch with a value", ["--insecure-no-auth=yes"], "--insecure-no-auth"],
     ["an unknown command", ["start"], "error: "],
+    ["--json alone", ["--json"], "--json goes with --version"],
     ["an unknown flag of a command", ["healthcheck", "--access-tokn"], "unknown option '--access-tokn'"],
   ])("refuses %s with exit code 2 and a hint", async (_case, args, message) => {
     const { ended, stdout, stderr } = await runPicod(args, { env: { PICOD_ACCESS_TOKEN: "some-token" } });
@@ -104,5 +129,17 @@ describe("picod", () => {
   ])("refuses a bad value of a %s with exit code 2 and one line", async (_case, args, env, stderr) => {
     const result = await runPicod(args, { env: { PICOD_ACCESS_TOKEN: "some-token", ...env } });
     expect(result).toEqual({ ended: 2, stdout: "", stderr });
+  });
+
+  it.each([
+    ["/proc", "/proc/self/stat", "mount -t proc proc /proc"],
+    ["/dev/null", "/dev/null", "mknod -m 666 /dev/null c 1 3"],
+  ])("names what is missing in a root without %s, and how to provide it", async (missing, file, remedy) => {
+    // Empty directories in their place, for this program alone.
+    const hidden = dirname(missing) === "/" ? missing : dirname(missing);
+    const wrapper = ["unshare", "--mount", "sh", "-c", `mount -t tmpfs tmpfs ${hidden} && exec "$@"`, "sh"];
+    const { ended, stdout, stderr } = await runPicod([], { env: { PICOD_ACCESS_TOKEN: "some-token" }, wrapper });
+    expect(stderr).toMatch(new RegExp(`^picod: ${file}: no such file or directory: .*${remedy}\n$`));
+    expect([ended, stdout]).toEqual([2, ""]);
   });
 });
