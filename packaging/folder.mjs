@@ -5,12 +5,15 @@
 //   terminal            the page that is served on /terminal
 //   node                Node, without its symbol tables
 //   lib                 the loader and the libraries of a C library, and koffi.node
+//   sbom.cdx.json       what all of it is made of, CycloneDX
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeCodeCache } from "../scripts/code-cache.mjs";
+import { writeLicences } from "../scripts/third-party.mjs";
 import { withoutSections } from "./elf.mjs";
 import { debianPackages, npmPackage } from "./inputs.mjs";
 import { compileLauncher } from "./launcher.mjs";
+import { makeSbom } from "./sbom.mjs";
 
 /** What Node is linked to, in that order (readelf --dynamic), then the daemon's own. */
 const LIBRARIES = ["libdl.so.2", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libpthread.so.0", "libc.so.6", "koffi.node"];
@@ -19,9 +22,11 @@ const LIBRARY_FOLDERS = { x64: "lib/x86_64-linux-gnu", arm64: "lib/aarch64-linux
 const EMULATORS = { x64: "qemu-x86_64-static", arm64: "qemu-aarch64-static" };
 const SHARED = ["daemon.cjs", "picod.cjs", "search-worker.cjs", "pino-pretty.cjs", "terminal", "LICENSE"];
 
-/** @param dist what `npm run build` made. Returns what the folder is made of beside it. */
+/** @param dist what `npm run build` made. */
 export function makeFolder({ arch, cache, dist, folder, libraries }) {
-  const { devDependencies, dependencies } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8"));
+  const { version, devDependencies, dependencies } = JSON.parse(
+    readFileSync(join(import.meta.dirname, "../package.json"), "utf8"),
+  );
   const node = npmPackage(cache, `node-linux-${arch}`, devDependencies.node);
   const native = npmPackage(cache, `@koromix/koffi-linux-${arch}`, dependencies.koffi);
   const debian = debianPackages(cache, arch, libraries);
@@ -29,17 +34,25 @@ export function makeFolder({ arch, cache, dist, folder, libraries }) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, "lib"), { recursive: true });
   for (const name of SHARED) cpSync(join(dist, name), join(folder, name), { recursive: true });
-  writeFileSync(join(folder, "node"), withoutSections(readFileSync(join(node, "bin/node"))));
+  writeFileSync(join(folder, "node"), withoutSections(readFileSync(join(node.folder, "bin/node"))));
   writeFileSync(join(folder, "lib/loader"), readDebianFile(debian, arch, LOADERS[arch]));
   for (const name of LIBRARIES.slice(0, -1)) writeFileSync(join(folder, "lib", name), readDebianFile(debian, arch, name));
-  cpSync(join(native, `linux_${arch}/koffi.node`), join(folder, "lib/koffi.node"));
+  cpSync(join(native.folder, `linux_${arch}/koffi.node`), join(folder, "lib/koffi.node"));
+  writeNotices({ folder, dist, version, arch }, { node, native, debian });
   compileLauncher(cache, arch, LIBRARIES, join(folder, "picod"));
   setModes(folder);
 
   const loader = [join(folder, "lib/loader"), "--library-path", join(folder, "lib"), join(folder, "node")];
   writeCodeCache(folder, arch === process.arch ? loader : [EMULATORS[arch], ...loader]);
   setModes(folder);
-  return { node, native, debian };
+}
+
+function writeNotices({ folder, dist, version, arch }, { node, native, debian }) {
+  const { commit, bundled } = JSON.parse(readFileSync(join(dist, "bundled.json"), "utf8"));
+  const nodeLicence = { ...node, name: "node", texts: [readFileSync(join(node.folder, "LICENSE"), "utf8").trimEnd()] };
+  const others = [...bundled, nodeLicence, ...debian.filter(({ texts }) => texts.length > 0)];
+  writeFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), writeLicences(others));
+  writeFileSync(join(folder, "sbom.cdx.json"), makeSbom({ version, arch, commit }, { bundled, node, native, debian }));
 }
 
 function readDebianFile(packages, arch, name) {

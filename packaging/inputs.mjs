@@ -8,7 +8,7 @@ const INPUTS = JSON.parse(readFileSync(join(import.meta.dirname, "inputs.json"),
 const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const DEBIAN_NAMES = { x64: "amd64", arm64: "arm64" };
 
-/** Returns the folder of an unpacked npm package. @throws when it is not the one that inputs.json names. */
+/** Unpacks an npm package. Returns `{ name, version, license, integrity, folder }`. @throws when it is not the one of inputs.json. */
 export function npmPackage(cache, name, version) {
   const pinned = INPUTS.npm[`${name}@${version}`];
   if (pinned === undefined) {
@@ -17,24 +17,24 @@ export function npmPackage(cache, name, version) {
     );
   }
   const folder = join(cache, `${name}@${version}`.replaceAll("/", "-"));
-  if (existsSync(folder)) return join(folder, "package");
-  return join(
-    madeWhole(folder, (work) => {
-      run("npm", ["pack", "--silent", `${name}@${version}`], { cwd: work });
-      const [archive] = readdirSync(work);
-      const integrity = `sha512-${createHash("sha512")
-        .update(readFileSync(join(work, archive)))
-        .digest("base64")}`;
-      if (integrity !== pinned) throw new Error(`${name}@${version} is not what packaging/inputs.json names: ${integrity}`);
-      run("tar", ["-xzf", archive], { cwd: work });
-    }),
-    "package",
-  );
+  if (!existsSync(folder)) makeWhole(folder, (work) => unpackNpmPackage(work, `${name}@${version}`, pinned));
+  const { license } = JSON.parse(readFileSync(join(folder, "package/package.json"), "utf8"));
+  return { name, version, license, integrity: pinned, folder: join(folder, "package") };
+}
+
+function unpackNpmPackage(work, specifier, pinned) {
+  run("npm", ["pack", "--silent", specifier], { cwd: work });
+  const [archive] = readdirSync(work);
+  const digest = createHash("sha512").update(readFileSync(join(work, archive)));
+  const integrity = `sha512-${digest.digest("base64")}`;
+  if (integrity !== pinned) throw new Error(`${specifier} is not what packaging/inputs.json names: ${integrity}`);
+  run("tar", ["-xzf", archive], { cwd: work });
 }
 
 /**
  * Debian packages with the C and C++ libraries: the newest of the pinned release that the mirror of this machine's apt has, or those
- * of a folder, to build a package again from what its SBOM names. Returns `{ name, version, sha256, folder }` of each.
+ * of a folder, to build a package again from what its SBOM names. Returns `{ name, version, architecture, sha256, texts, folder }`
+ * of each.
  */
 export function debianPackages(cache, arch, given) {
   const source = given ?? downloadDebianPackages(cache, arch);
@@ -46,15 +46,16 @@ export function debianPackages(cache, arch, given) {
     const path = join(source, file);
     const sha256 = createHash("sha256").update(readFileSync(path)).digest("hex");
     const folder = join(cache, `${name}-${sha256.slice(0, 16)}`);
-    if (!existsSync(folder)) madeWhole(folder, (work) => run("dpkg-deb", ["--extract", path, work]));
-    return {
-      name,
-      version: run("dpkg-deb", ["--field", path, "Version"]).trim(),
-      architecture: DEBIAN_NAMES[arch],
-      sha256,
-      folder,
-    };
+    if (!existsSync(folder)) makeWhole(folder, (work) => run("dpkg-deb", ["--extract", path, work]));
+    const version = run("dpkg-deb", ["--field", path, "Version"]).trim();
+    return { name, version, architecture: DEBIAN_NAMES[arch], sha256, texts: readCopyright(folder, name), folder };
   });
+}
+
+/** None where it is that of another package, to which its place is a link. */
+function readCopyright(folder, name) {
+  const path = join(folder, "usr/share/doc", name, "copyright");
+  return existsSync(path) ? [readFileSync(path, "utf8").trimEnd()] : [];
 }
 
 /** With a state of its own, since this machine's apt need not know the other architecture. */
@@ -91,7 +92,7 @@ function downloadDebianPackages(cache, arch) {
 }
 
 /** Fills a folder that has its name only when it is complete. */
-function madeWhole(folder, fill) {
+function makeWhole(folder, fill) {
   mkdirSync(join(folder, ".."), { recursive: true });
   const work = mkdtempSync(`${folder}.`);
   try {
@@ -100,5 +101,4 @@ function madeWhole(folder, fill) {
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
-  return folder;
 }

@@ -1,11 +1,13 @@
 // npm run package: makes every artefact below a folder, with SHA256SUMS. See docs/packaging.md.
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { makeArchive } from "./archive.mjs";
 import { makeFolder } from "./folder.mjs";
+import { makeNpmPackage } from "./npm-package.mjs";
+import { makePythonPackages } from "./python-package.mjs";
 import { run } from "./run.mjs";
 import { makeSingleFile } from "./single-file.mjs";
 
@@ -57,7 +59,10 @@ function makeAll({ cache, dist, work, libraries, out }) {
     makeFolder({ arch, cache, dist, folder: join(work, name), libraries });
     makeSingleFile(join(work, name), join(out, name));
     makeArchive(work, name, join(out, `${name}.tar.gz`));
+    cpSync(join(work, name, "sbom.cdx.json"), join(out, `${name}.cdx.json`));
   }
+  makeNpmPackage({ root, dist, work, out });
+  makePythonPackages({ root, out });
   const sums = readdirSync(out)
     .sort()
     .map(

@@ -99,7 +99,7 @@ chmodSync(join(dist, "picod"), 0o755);
 const bundles = [daemon, searchWorker, otlpTracer, prettyPrinter, page, client].map(({ metafile }) => metafile);
 const bundled = npmPackages(root, bundles, ["koffi"]);
 writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), writeLicences(bundled));
-writeFileSync(join(dist, "bundled.json"), JSON.stringify(bundled));
+writeFileSync(join(dist, "bundled.json"), JSON.stringify({ commit: commit(), bundled }));
 writeCodeCache(dist, [join(dist, "node")]);
 
 /** The binary itself: node_modules/.bin/node is a link into a package for this architecture. */
