@@ -1,7 +1,7 @@
 # Builds PicoD and puts it into an image that can be run as a sandbox as it is:
 #   docker build --tag picod .
 #   docker run --rm --env PICOD_ACCESS_TOKEN --publish 127.0.0.1:49983:49983 picod
-# Into an image of your own (any glibc 2.28 or newer with libstdc++) it goes with one line, because the folder needs nothing else:
+# Into an image of your own, whatever its C library, it goes with one line, because the folder needs nothing else:
 #   COPY --from=picod /opt/picod /opt/picod
 # Where no image registry can be reached, scripts/build-image.sh builds the last stage of this file on a Debian of its own.
 
@@ -14,14 +14,20 @@ WORKDIR /src
 # The dependencies in a layer of their own: they change less often than the sources.
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
+# The folder's C libraries are Debian's packages, and pip has the compiler of its launcher: see docs/packaging.md.
+RUN apt-get update && apt-get install --yes --no-install-recommends python3-venv
 COPY . .
-RUN PICOD_DIST=/opt/picod npm run build
+ARG COMMIT=
+ARG SOURCE_DATE_EPOCH=315532800
+RUN PICOD_COMMIT=${COMMIT} npm run package -- --folder /opt/picod
 
 FROM ${DEBIAN_IMAGE}
 ARG VERSION=0.1.0
+ARG COMMIT=
 LABEL org.opencontainers.image.title="picod" \
       org.opencontainers.image.description="The daemon inside an AI agent's sandbox: run commands and move files over one authenticated port" \
       org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${COMMIT}" \
       org.opencontainers.image.licenses="Apache-2.0"
 # Commands run as whoever the daemon runs as. The link is for people; the entry point does not depend on it.
 RUN useradd --uid 1000 --create-home --shell /bin/bash picod \

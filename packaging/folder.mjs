@@ -6,13 +6,14 @@
 //   node                Node, without its symbol tables
 //   lib                 the loader and the libraries of a C library, and koffi.node
 //   sbom.cdx.json       what all of it is made of, CycloneDX
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeCodeCache } from "../scripts/code-cache.mjs";
 import { writeLicences } from "../scripts/third-party.mjs";
 import { withoutSections } from "./elf.mjs";
 import { debianPackages, npmPackage } from "./inputs.mjs";
 import { compileLauncher } from "./launcher.mjs";
+import { setModes } from "./modes.mjs";
 import { makeSbom } from "./sbom.mjs";
 
 /** What Node is linked to, in that order (readelf --dynamic), then the daemon's own. */
@@ -63,13 +64,4 @@ function readDebianFile(packages, arch, name) {
     }
   }
   throw new Error(`no Debian package for ${arch} has ${name}`);
-}
-
-/** Whatever the umask is. Programs and libraries are executable. */
-function setModes(folder) {
-  for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
-    const executable = entry.isDirectory() || ["picod", "node"].includes(entry.name) || entry.parentPath.endsWith("/lib");
-    chmodSync(join(entry.parentPath, entry.name), executable ? 0o755 : 0o644);
-  }
-  chmodSync(folder, 0o755);
 }

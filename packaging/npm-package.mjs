@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setModes } from "./modes.mjs";
 import { run } from "./run.mjs";
 
 /** What is not here is for one architecture: the Node beside it, its code cache and koffi, which npm installs. */
@@ -23,5 +24,6 @@ export function makeNpmPackage({ root, dist, work, out }) {
     dependencies: Object.fromEntries(DEPENDENCIES.map((name) => [name, source.dependencies[name]])),
   };
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  setModes(folder);
   run("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", out], { cwd: folder });
 }

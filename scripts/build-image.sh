@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the image without an image registry: the last stage of the Dockerfile, on a Debian that debootstrap makes from the
-# packages that apt is configured for here, with a dist/ that is built already. The result is in podman's storage.
+# packages that apt is configured for here, with a package that is made already. The result is in podman's storage.
 set -eu
 
 usage() {
@@ -9,7 +9,7 @@ usage: build-image.sh [options]
 
   --tag NAME         name of the image (default: picod)
   --base-tag NAME    name of the Debian image that it is built on (default: picod-debian)
-  --dist DIR         what npm run build made (default: $PICOD_DIST, else dist/)
+  --folder DIR       a package as a folder (default: made here, by npm run package -- --folder)
   --cache DIR        keeps the Debian root for the next run (default: $PICOD_IMAGE_CACHE, else ~/.cache/picod)
   --mirror URL       Debian mirror (default: the one apt uses here)
   --archive FILE     also write the image as a tar file for `docker load` or `podman load`
@@ -30,7 +30,7 @@ suite=bookworm
 root=$(cd "$(dirname "$0")/.." && pwd)
 tag=picod
 base_tag=picod-debian
-dist=${PICOD_DIST:-$root/dist}
+folder=
 cache=${PICOD_IMAGE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/picod}
 mirror=
 archive=
@@ -39,12 +39,12 @@ rootfs=
 while [ $# -gt 0 ]; do
   case $1 in
     --help) usage; exit 0 ;;
-    --tag | --base-tag | --dist | --cache | --mirror | --archive | --rootfs)
+    --tag | --base-tag | --folder | --cache | --mirror | --archive | --rootfs)
       [ $# -ge 2 ] || fail "$1 needs a value"
       case $1 in
         --tag) tag=$2 ;;
         --base-tag) base_tag=$2 ;;
-        --dist) dist=$2 ;;
+        --folder) folder=$2 ;;
         --cache) cache=$2 ;;
         --mirror) mirror=$2 ;;
         --archive) archive=$2 ;;
@@ -63,8 +63,8 @@ for tool in podman debootstrap apt-get; do
   command -v "$tool" >/dev/null || missing="$missing
   - $tool: apt-get install $tool"
 done
-[ -x "$dist/picod" ] && [ -x "$dist/node" ] || missing="$missing
-  - a built daemon in $dist: npm ci && npm run build"
+{ [ -z "$folder" ] || [ -x "$folder/picod" ]; } || missing="$missing
+  - a package in $folder: npm ci && npm run package -- --folder $folder"
 [ -z "$missing" ] || fail "cannot build the image; missing:$missing"
 
 work=$(mktemp -d)
@@ -94,11 +94,18 @@ podman import --quiet "$debian" "$base_tag" >/dev/null
 
 # Stands in for the Dockerfile's first stage, which would need an image with npm.
 mkdir -p "$work/build/opt"
-cp -R "$dist" "$work/build/opt/picod"
-version=$(sed -n 's/^  "version": "\(.*\)",$/\1/p' "$root/package.json")
+if [ -n "$folder" ]; then
+  cp -R "$folder" "$work/build/opt/picod"
+else
+  (cd "$root" && npm run --silent package -- --folder "$work/build/opt/picod")
+fi
+built=$("$work/build/opt/picod/picod" --version --json)
+version=$(echo "$built" | sed -n 's/.*"version":"\([^"]*\)","commit".*/\1/p')
+commit=$(echo "$built" | sed -n 's/.*"commit":"\([^"]*\)".*/\1/p')
 # The docker format, because OCI's has no health check; chroot isolation, because one useradd needs no container around it.
 podman build --quiet --layers=false --format docker --isolation chroot \
-  --build-arg DEBIAN_IMAGE="localhost/$base_tag" --build-arg VERSION="$version" --build-context "build=$work/build" \
+  --build-arg DEBIAN_IMAGE="localhost/$base_tag" --build-arg VERSION="$version" --build-arg COMMIT="$commit" \
+  --build-context "build=$work/build" \
   --file "$root/Dockerfile" --tag "$tag" "$work/build" >/dev/null
 
 if [ -n "$archive" ]; then

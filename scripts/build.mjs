@@ -27,8 +27,10 @@ const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true });
 
+// Paths relative to there are in comments of the bundles.
+const everywhere = { absWorkingDir: root, metafile: true, bundle: true };
 // CommonJS, because an ES module that imports node:http makes Node load all of fetch and WebSocket to fill in its exports.
-const common = { metafile: true, bundle: true, platform: "node", format: "cjs", target: "node22", legalComments: "linked" };
+const common = { ...everywhere, platform: "node", format: "cjs", target: "node22", legalComments: "linked" };
 const daemon = await build({
   ...common,
   entryPoints: [join(root, "src/main.ts")],
@@ -60,8 +62,7 @@ const prettyPrinter = await build({
   outfile: join(dist, "pino-pretty.cjs"),
 });
 const page = await build({
-  metafile: true,
-  bundle: true,
+  ...everywhere,
   minify: true,
   platform: "browser",
   format: "esm",

@@ -45,6 +45,8 @@ export async function buildImage(dockerfile: string): Promise<string> {
 
 export interface ContainerOptions {
   readonly image?: string;
+  /** A directory to be the root file system, instead of an image; `args` begin with the program. */
+  readonly rootfs?: string;
   /** Of `podman run`: mounts, users, limits. */
   readonly options?: readonly string[];
   /** Of the entry point. */
@@ -68,9 +70,10 @@ export class Container implements AsyncDisposable {
   }
 
   /** Resolves when picod listens. @throws with what it said when it ends instead. */
-  static async start({ image = IMAGE, options = [], args = [] }: ContainerOptions = {}): Promise<Container> {
+  static async start({ image = IMAGE, rootfs, options = [], args = [] }: ContainerOptions = {}): Promise<Container> {
     const published = ["run", "--detach", "--publish", "127.0.0.1::49983"];
-    const id = await podmanOutput(...published, ...options, image, ...args);
+    const root = rootfs === undefined ? [image] : ["--rootfs", rootfs];
+    const id = await podmanOutput(...published, ...options, ...root, ...args);
     const address = await podman("port", id, "49983/tcp");
     const pid = await podmanOutput("inspect", "--format", "{{.State.Pid}}", id);
     const container = new Container(id, address.stdout.trim(), Number(pid));

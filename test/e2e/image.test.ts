@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, existsSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { Outcome_Reason } from "../../src/gen/picod/v1/process_pb.js";
@@ -6,7 +6,8 @@ import { type Clients, connectTo } from "../helpers/clients.js";
 import { eventually } from "../helpers/eventually.js";
 import { TOKEN } from "../helpers/start-daemon.js";
 import { type TemporaryDirectory, temporaryDirectory } from "../helpers/temporary-directory.js";
-import { Container, type ContainerOptions, IMAGE, podman } from "./container.js";
+import { Container, type ContainerOptions, IMAGE, podman, podmanOutput } from "./container.js";
+import { read, write } from "./files.js";
 
 const TOKEN_IN_ENVIRONMENT = ["--env", `PICOD_ACCESS_TOKEN=${TOKEN}`];
 const PICOD_UID = 1000;
@@ -16,22 +17,6 @@ const CAPABILITIES = ["--cap-drop", "all", "--cap-add", "SETUID,SETGID,KILL,CHOW
 /** Over Connect and HTTP/1.1: what curl can do. */
 function connect(container: Container): Clients {
   return connectTo(container.url, { protocol: "Connect over HTTP/1.1" });
-}
-
-async function write(clients: Clients, path: string, content: string) {
-  async function* upload() {
-    yield { request: { case: "metadata" as const, value: { path } } };
-    yield { request: { case: "chunk" as const, value: Buffer.from(content) } };
-  }
-  return clients.filesystem.writeFile(upload());
-}
-
-async function read(clients: Clients, path: string): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  for await (const { response } of clients.filesystem.readFile({ path })) {
-    if (response.case === "chunk") chunks.push(response.value);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 interface Secret extends Disposable {
@@ -60,7 +45,7 @@ describe("the image", () => {
       "uid=1000(picod) gid=1000(picod) groups=1000(picod)",
       "/home/picod",
       "/home/picod",
-      "/opt/picod/node",
+      "/opt/picod/picod",
       "",
     ]);
   });
@@ -152,6 +137,21 @@ describe("the image", () => {
   });
 });
 
+describe("what the image says of itself", () => {
+  it("has the labels of the OCI image specification, a health check, and a user by number", async () => {
+    const [image] = JSON.parse(await podmanOutput("image", "inspect", IMAGE)) as [{ Config: Record<string, unknown> }];
+    const labels = Object.fromEntries(
+      ["title", "description", "version", "revision", "licenses"].map((name) => [
+        `org.opencontainers.image.${name}`,
+        expect.stringMatching(/./),
+      ]),
+    );
+    expect(image.Config).toMatchObject({ User: "1000:1000", Entrypoint: ["/opt/picod/picod"], Labels: labels });
+    const [{ Healthcheck }] = JSON.parse(await podmanOutput("image", "inspect", IMAGE)) as [{ Healthcheck: { Test: string[] } }];
+    expect(Healthcheck.Test).toEqual(["CMD", "/opt/picod/picod", "healthcheck"]);
+  });
+});
+
 describe("the token", () => {
   it("is taken from a mounted secret", async () => {
     using secret = secretOwnedBy(PICOD_UID);
@@ -164,6 +164,29 @@ describe("the token", () => {
       .execute({ command: "echo in" })
       .catch((error: unknown) => ConnectError.from(error).code);
     expect(refused).toBe(Code.Unauthenticated);
+  });
+
+  it("can be rotated by swapping the mounted secret, as Kubernetes does", async () => {
+    using directory = temporaryDirectory();
+    const publish = (name: string, token: string) => {
+      mkdirSync(`${directory.path}/${name}`);
+      writeFileSync(`${directory.path}/${name}/token`, token);
+      symlinkSync(name, `${directory.path}/..data.new`);
+      renameSync(`${directory.path}/..data.new`, `${directory.path}/..data`);
+    };
+    publish("..1", TOKEN);
+    symlinkSync("..data/token", `${directory.path}/token`);
+    chmodSync(directory.path, 0o755);
+    await using container = await Container.start({ options: ["--volume", `${directory.path}:/etc/picod:ro`] });
+    await using rotated = connectTo(container.url, { protocol: "Connect over HTTP/1.1", token: "rotated-token" });
+    await expect(rotated.process.execute({ command: "true" })).rejects.toMatchObject({ code: Code.Unauthenticated });
+    publish("..2", "rotated-token");
+    await eventually("the new token is taken", async () => {
+      return await rotated.process.execute({ command: "true" }).then(
+        () => true,
+        () => false,
+      );
+    });
   });
 
   it("that the daemon may not read stops it from starting", async () => {

@@ -21,12 +21,12 @@ describe("scripts/build-image.sh", () => {
   const script = join(root, "scripts/build-image.sh");
 
   it("names everything that is missing", async () => {
-    const failed = await run("setpriv", ["--reuid", "65534", "--clear-groups", script, "--dist", "/nowhere"]).catch(
+    const failed = await run("setpriv", ["--reuid", "65534", "--clear-groups", script, "--folder", "/nowhere"]).catch(
       (error) => error,
     );
     expect(failed).toMatchObject({ code: 1 });
     expect(failed.stderr).toContain("- root: debootstrap makes device nodes and files of other users");
-    expect(failed.stderr).toContain("- a built daemon in /nowhere: npm ci && npm run build");
+    expect(failed.stderr).toContain("- a package in /nowhere: npm ci && npm run package -- --folder /nowhere");
   });
 
   it("refuses an option that it does not know", async () => {

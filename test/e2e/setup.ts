@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { PICOD } from "../helpers/start-daemon.js";
+import { join } from "node:path";
 import { BASE_IMAGE, IMAGE } from "./container.js";
+import { packageFolder, packagePath } from "./packages.js";
 import { installPythonTools } from "./python-tools.js";
 
 /** What has to be installed, by a file that the Debian package brings. */
@@ -14,11 +14,12 @@ const PACKAGES: Readonly<Record<string, string>> = {
   iptables: "/usr/sbin/iptables",
   debootstrap: "/usr/sbin/debootstrap",
   "containernetworking-plugins": "/usr/lib/cni/bridge",
+  "qemu-user-static": "/usr/bin/qemu-aarch64-static",
 };
 
 const root = join(import.meta.dirname, "../..");
 
-/** Builds the image once for all tests, in a podman storage of its own that is removed afterwards. */
+/** Makes the packages, and the image of one, once for all tests; the image in a podman storage of its own that is removed afterwards. */
 // biome-ignore lint/style/noDefaultExport: vitest asks for it.
 export default function setUp(): () => void {
   installPackages();
@@ -30,15 +31,28 @@ export default function setUp(): () => void {
   process.env.CONTAINERS_CONF = join(storage, "containers.conf");
   writeFileSync(process.env.CONTAINERS_STORAGE_CONF, storageConfiguration(storage));
   writeFileSync(process.env.CONTAINERS_CONF, engineConfiguration());
-  const dist = dirname(PICOD);
-  const tags = ["--tag", IMAGE, "--base-tag", BASE_IMAGE, "--dist", dist, "--cache", process.env.PICOD_E2E_CACHE];
   try {
+    const folder = makePackages(storage);
+    const tags = ["--tag", IMAGE, "--base-tag", BASE_IMAGE, "--folder", folder, "--cache", process.env.PICOD_E2E_CACHE];
     execFileSync(join(root, "scripts/build-image.sh"), tags, { stdio: ["ignore", "ignore", "inherit"] });
   } catch (error) {
     tearDown(storage);
     throw error;
   }
   return () => tearDown(storage);
+}
+
+/** Returns the folder of this machine's architecture. Those of an earlier run can be given. */
+function makePackages(storage: string): string {
+  process.env.PICOD_E2E_PACKAGES ??= join(storage, "packages");
+  const out = process.env.PICOD_E2E_PACKAGES;
+  if (!existsSync(out)) {
+    const command = [join(root, "packaging/main.mjs"), "--out", out];
+    execFileSync(process.execPath, command, { stdio: ["ignore", "ignore", "inherit"] });
+  }
+  for (const arch of ["x64", "arm64"]) execFileSync("tar", ["-xzf", packagePath(arch, ".tar.gz"), "--directory", storage]);
+  process.env.PICOD_E2E_FOLDERS = storage;
+  return packageFolder(process.arch);
 }
 
 function tearDown(storage: string): void {
