@@ -15,6 +15,8 @@ WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 # The folder's C libraries are Debian's packages, and pip has the compiler of its launcher: see docs/packaging.md.
+# Nothing of this stage but the folder is kept, and apt's lists are asked for those packages.
+# hadolint ignore=DL3008,DL3009
 RUN apt-get update && apt-get install --yes --no-install-recommends python3-venv
 COPY . .
 ARG COMMIT=
