@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { NODE_FLAGS } from "../scripts/node-flags.mjs";
+import { HEAP_MIB, NODE_FLAGS } from "../scripts/node-flags.mjs";
 import { run } from "./run.mjs";
 
 const TARGETS = { x64: "x86_64-linux-musl", arm64: "aarch64-linux-musl" };
@@ -15,7 +15,12 @@ const OPTIONS = [
 /** Compiles the launcher of an architecture. The same sources give the same bytes: the compiler is pinned. */
 export function compileLauncher(cache, arch, libraries, output) {
   const sources = join(import.meta.dirname, "launcher");
-  const definitions = [`-DNODE_FLAGS=${listOf(NODE_FLAGS)}`, `-DLIBRARY_NAMES=${listOf(libraries)}`];
+  const definitions = [
+    `-DNODE_FLAGS=${listOf(NODE_FLAGS)}`,
+    `-DLIBRARY_NAMES=${listOf(libraries)}`,
+    `-DMAX_HEAP_MIB=${HEAP_MIB.max}`,
+    `-DMIN_HEAP_MIB=${HEAP_MIB.min}`,
+  ];
   const args = ["-m", "ziglang", "cc", "-target", TARGETS[arch], ...OPTIONS, ...definitions, "launcher.c", "-o", output];
   const folder = mkdtempSync(join(cache, "zig-"));
   try {

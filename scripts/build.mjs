@@ -35,7 +35,7 @@ const daemon = await build({
   ...common,
   entryPoints: [join(root, "src/main.ts")],
   outfile: join(dist, "daemon.cjs"),
-  external: ["koffi", "pino-pretty"],
+  external: ["koffi", "pino-pretty", "otlp-tracer"],
   // Otherwise import() stays, which a script that was not loaded as a module cannot do.
   supported: { "dynamic-import": false },
   define: { PICOD_VERSION: JSON.stringify(version), PICOD_COMMIT: JSON.stringify(commit()) },

@@ -7,6 +7,8 @@ const { closeSync, openSync, readFileSync, readSync } = require("node:fs");
 const { join, dirname } = require("node:path");
 const { Script } = require("node:vm");
 
+/** What hardly any daemon loads. */
+const BUNDLES = ["pino-pretty", "otlp-tracer"];
 const parts = typeof PICOD_PARTS === "undefined" ? undefined : PICOD_PARTS;
 const folder = parts === undefined ? __dirname : dirname(process.execPath);
 const program = parts === undefined ? undefined : openSync("/proc/self/exe");
@@ -26,9 +28,9 @@ function run(name, target, cachedData) {
 
 function requireFromProgram(name) {
   if (name === "koffi" && koffi !== undefined) return koffi;
-  if (name !== "pino-pretty") return require(name);
+  if (!BUNDLES.includes(name)) return require(name);
   const target = { exports: {} };
-  run("pino-pretty.cjs", target);
+  run(`${name}.cjs`, target);
   return target.exports;
 }
 

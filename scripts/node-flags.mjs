@@ -8,13 +8,13 @@ export const NODE_FLAGS = [
   "--no-warnings",
 ];
 
-/** Of the heap, in MiB: what it has without a limit of memory, and with the narrowest. */
-const HEAP = { max: 512, min: 48 };
+/** The bound of the heap: what it has without a limit of memory, and with the narrowest. */
+export const HEAP_MIB = { max: 512, min: 48 };
 
 /** Puts into the text of a launcher what it starts Node with. */
 export function fillLauncher(text) {
   return text
     .replaceAll("@NODE_FLAGS@", NODE_FLAGS.join(" "))
-    .replaceAll("@MAX_HEAP_MIB@", String(HEAP.max))
-    .replaceAll("@MIN_HEAP_MIB@", String(HEAP.min));
+    .replaceAll("@MAX_HEAP_MIB@", String(HEAP_MIB.max))
+    .replaceAll("@MIN_HEAP_MIB@", String(HEAP_MIB.min));
 }

@@ -1,6 +1,7 @@
 // Starts PicoD in any root: a static program that needs no shell, no C library and no writable directory. It does what the kernel does
 // for a program with an interpreter, but takes both, Node and the loader of the C library that Node is linked to, from this package:
 // from the files beside itself, or from parts of its own file. The process keeps the launcher's name and arguments.
+#include "heap.h"
 #include "image.h"
 #include "stack.h"
 
@@ -134,6 +135,9 @@ _Noreturn __attribute__((used)) void launch(uintptr_t *given) {
 
   add_text(&stack, argc > 0 ? argv[0] : "picod");
   for (const char *flag = node_flags; *flag != 0; flag += length_of(flag) + 1) add_text(&stack, flag);
+  char heap[64];
+  append_number(append(heap, "--max-old-space-size="), heap_limit_mib(MAX_HEAP_MIB, MIN_HEAP_MIB));
+  add_text(&stack, heap);
   if (is_single_file()) add_text(&stack, "--eval");
   add_text(&stack, script);
   if (is_single_file()) add_text(&stack, "--");

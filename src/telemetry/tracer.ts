@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { Span, SpanAttributes, TraceContext } from "../trace.js";
 
 /** A request as a trace shows it. */
@@ -54,6 +53,6 @@ export function loadTracer(options: TracerOptions): Tracer | undefined {
     return undefined;
   }
   // The build puts it beside the daemon.
-  const { createOtlpTracer } = require(join(__dirname, "otlp-tracer.cjs")) as typeof import("./otlp-tracer.js");
+  const { createOtlpTracer } = require("otlp-tracer") as typeof import("./otlp-tracer.js");
   return createOtlpTracer(options);
 }
