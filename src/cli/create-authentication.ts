@@ -90,12 +90,14 @@ function knowCallers(config: Config, path: string, logger: Logger): KnownCallers
     return callers;
   };
   const version = versionOf([path]);
-  const known = new KnownCallers(read());
+  const callers = read();
+  const known = new KnownCallers(callers);
+  logger.info({ scopesFile: path, callers: callers.length }, "scopes file read");
   watchConfigFiles([path], version, WATCH_INTERVAL_MS, () => {
     try {
-      const callers = read();
-      known.replace(callers);
-      logger.info({ scopesFile: path, callers: callers.length }, "scopes file read again");
+      const changed = read();
+      known.replace(changed);
+      logger.info({ scopesFile: path, callers: changed.length }, "scopes file read again");
     } catch (error) {
       logger.error({ err: error }, "cannot use the changed scopes file; what it said before stays in force");
     }
@@ -110,6 +112,7 @@ async function knowJwts(config: Config, logger: Logger): Promise<JwtCallers | un
   const file: JwtKeyFile = { path, kind: jwtPublicKey === undefined ? "jwks" : "pem" };
   const version = versionOf([path]);
   const jwts = new JwtCallers(await readJwtKeys(file), jwtAudience);
+  logger.info({ jwtKeys: path, jwtAudience }, "keys of JWTs read");
   watchConfigFiles([path], version, WATCH_INTERVAL_MS, () => {
     readJwtKeys(file).then(
       (keys) => {
