@@ -23,10 +23,22 @@ export class ClientCertificates {
   /** Undefined: it has shown none, or there is no TLS. */
   namesOf(socket: Duplex): CertificateNames | undefined {
     const known = this.#shown.get(socket);
-    const shown = known ?? lookAt(socket as TLSSocket);
+    const shown = known ?? tryLookAt(socket as TLSSocket);
     if (known === undefined) this.#shown.set(socket, shown);
     if (shown.names === undefined || Date.now() < shown.expiresAtMs) return shown.names;
     return { why: `it expired at ${new Date(shown.expiresAtMs).toISOString()}` };
+  }
+}
+
+/** Of a certificate that somebody trusted has issued, and that is odd all the same. */
+const UNREADABLE: Shown = { names: { why: "it cannot be read" }, expiresAtMs: Number.POSITIVE_INFINITY };
+
+/** No request may end the process, whatever its certificate holds. */
+function tryLookAt(socket: TLSSocket): Shown {
+  try {
+    return lookAt(socket);
+  } catch {
+    return UNREADABLE;
   }
 }
 

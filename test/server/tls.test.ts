@@ -376,6 +376,8 @@ describe("subjectAltNames", () => {
     ['DNS:"a, URI:spiffe://cluster/gateway"', ["dns:a, URI:spiffe://cluster/gateway"]],
     ['URI:"spiffe://a\\u002c b", DNS:c', ["uri:spiffe://a, b", "dns:c"]],
     ['DNS:"unfinished, URI:x', []],
+    ['DirName:"CN=a\\\\\\u002c URI:spiffe://cluster/gateway", URI:y', ["uri:y"]],
+    ["othername:<unsupported>, URI:y", ["uri:y"]],
     ["", []],
   ])("of %s are %j", (text, names) => {
     expect(subjectAltNames(text)).toEqual(names);
