@@ -4,6 +4,8 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exportJWK, type JWTPayload, SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
+import { type JwtKeyFile, readJwtKeys } from "../src/auth/jwt-keys.js";
+import { ConfigError } from "../src/auth/token.js";
 import { connectTo } from "./helpers/clients.js";
 import { example } from "./helpers/example.js";
 import { runPicod } from "./helpers/run-picod.js";
@@ -192,22 +194,26 @@ describe("a set of keys", () => {
     const small = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey;
     const curve = generateKeyPairSync("ec", { namedCurve: "secp384r1" }).publicKey;
     const PRIVATE = { type: "pkcs8", format: "pem" } as const;
-    const cases: [flag: string, path: string, why: string][] = [
-      ["--jwt-public-key", file("small", small.export(SPKI)), "a key for RSA of 1024 bits"],
-      ["--jwt-public-key", file("curve", curve.export(SPKI)), "a key for the curve secp384r1"],
-      ["--jwt-public-key", file("private", KEYS.EdDSA.privateKey.export(PRIVATE)), "it holds a private key"],
-      ["--jwt-public-key", file("none", "none"), "it is not a public key in PEM"],
-      ["--jwt-public-key", `${directory.path}/missing`, "no such file or directory"],
-      ["--jwks-file", file("empty", '{"keys": []}'), "it holds no key for RS256, ES256 or EdDSA"],
-      ["--jwks-file", file("d", JSON.stringify({ keys: [await exportJWK(KEYS.EdDSA.privateKey)] })), "it holds a secret key"],
-      ["--jwks-file", file("text", "["), "it is not JSON"],
-      ["--jwks-file", file("list", "[]"), 'expected {"keys": […]}'],
+    const cases: [kind: JwtKeyFile["kind"], path: string, why: string][] = [
+      ["pem", file("small", small.export(SPKI)), "a key for RSA of 1024 bits"],
+      ["pem", file("curve", curve.export(SPKI)), "a key for the curve secp384r1"],
+      ["pem", file("private", KEYS.EdDSA.privateKey.export(PRIVATE)), "it holds a private key"],
+      ["pem", file("none", "none"), "it is not a public key in PEM"],
+      ["pem", `${directory.path}/missing`, "no such file or directory"],
+      ["jwks", file("empty", '{"keys": []}'), "it holds no key for RS256, ES256 or EdDSA"],
+      ["jwks", file("d", JSON.stringify({ keys: [await exportJWK(KEYS.EdDSA.privateKey)] })), "it holds a secret key"],
+      ["jwks", file("text", "["), "it is not JSON"],
+      ["jwks", file("list", "[]"), 'expected {"keys": […]}'],
     ];
-    for (const [flag, path, why] of cases) {
-      const { ended, stderr } = await runPicod(["--port", "0", flag, path, "--jwt-audience", AUDIENCE]);
-      expect.soft([ended, stderr], path).toEqual([2, expect.stringContaining(why)]);
-      expect.soft(stderr, path).toContain(path);
+    for (const [kind, path, why] of cases) {
+      const error = await readJwtKeys({ kind, path }).catch((reason: unknown) => reason);
+      expect.soft(error, path).toBeInstanceOf(ConfigError);
+      expect.soft((error as Error).message, path).toContain(why);
+      expect.soft((error as Error).message, path).toContain(path);
     }
+    const [, path = "", why] = cases[0] ?? [];
+    const { ended, stderr } = await runPicod(["--port", "0", "--jwt-public-key", path, "--jwt-audience", AUDIENCE]);
+    expect([ended, stderr]).toEqual([2, expect.stringContaining(`${path}: ${why}`)]);
   });
 });
 
