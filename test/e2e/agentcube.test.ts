@@ -19,7 +19,7 @@ describe("deploy/agentcube", () => {
     const [interpreter] = await readYaml<CodeInterpreter>(join(folder, "code-interpreter.yaml"));
     if (interpreter === undefined) throw new Error("the file is empty");
     const from = ["--build-arg", `PICOD_IMAGE=localhost/${IMAGE}`, "--build-arg", `BASE_IMAGE=localhost/${BASE_IMAGE}`];
-    const image = await podmanOutput("build", "--quiet", "--layers=false", "--isolation", "chroot", ...from, folder);
+    const image = await podmanOutput("build", "--quiet", "--isolation", "chroot", ...from, folder);
     const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const key = publicKey.export({ type: "spki", format: "pem" }).toString();
     const [{ port }] = interpreter.spec.ports as [{ port: number }];
