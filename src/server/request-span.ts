@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { TLSSocket } from "node:tls";
 import type { Call } from "../call.js";
 import type { Tracer } from "../telemetry/tracer.js";
 import type { SpanAttributes } from "../trace.js";
@@ -48,7 +49,7 @@ function httpAttributes(procedure: string, request: HttpRequest): SpanAttributes
     "http.request.method": request.method,
     "http.route": procedure.slice(procedure.indexOf(" ") + 1),
     "url.path": pathOf(request),
-    "url.scheme": "http",
+    "url.scheme": (request.socket as TLSSocket).encrypted ? "https" : "http",
     "user_agent.original": request.headers["user-agent"],
   };
 }

@@ -42,8 +42,7 @@ describe("a daemon that was held up", () => {
     for (const daemon of [silent, idle]) daemon.child.kill("SIGSTOP");
     await sleep(1_000);
     for (const daemon of [silent, idle]) daemon.child.kill("SIGCONT");
-    for (const daemon of [silent, idle])
-      expect(await (await fetch(`${daemon.url}/healthz`)).json()).toMatchObject({ status: "ok" });
+    expect(await (await fetch(`${silent.url}/healthz`)).json()).toMatchObject({ status: "ok" });
     for (const daemon of [silent, idle]) await daemon.stop();
     await running;
     const said = [...silent.logs, ...idle.logs].map(({ msg }) => msg);
