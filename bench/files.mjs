@@ -1,4 +1,5 @@
-import { mkdirSync, statfsSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { closeSync, mkdirSync, openSync, statfsSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 const CHUNK_BYTES = 1024 * 1024;
@@ -8,15 +9,26 @@ const COPIES = 4;
 /** What the jobs read. @throws Error when the disk has no room for what they write. */
 export function createFiles(directory, load) {
   const { bavail, bsize } = statfsSync(directory);
-  if (bavail * bsize < load.bulkBytes * COPIES) {
+  if (bavail * bsize < load.bulkBytes * COPIES + load.streamBytes) {
     throw new Error(`${directory} has only ${Math.floor((bavail * bsize) / CHUNK_BYTES)} MiB free: set TMPDIR to another place`);
   }
-  const files = { directory, text: join(directory, "text"), bulk: join(directory, "bulk"), small: join(directory, "small") };
+  const files = { directory };
+  for (const name of ["text", "stream", "bulk", "small"]) files[name] = join(directory, name);
   writeFileSync(files.text, `${"x".repeat(63)}\n`.repeat(CHUNK_BYTES / 64));
-  for (let written = 0; written < load.bulkBytes; written += CHUNK_BYTES) {
-    writeFileSync(files.bulk, Buffer.alloc(CHUNK_BYTES, written / CHUNK_BYTES), { flag: "a" });
-  }
+  writeNumbered(files.stream, load.streamBytes);
+  writeNumbered(files.bulk, load.bulkBytes);
   mkdirSync(files.small);
   for (let index = 0; index < load.smallFiles; index++) writeFileSync(join(files.small, String(index)), "x".repeat(1024));
   return files;
+}
+
+/** Bytes that are no text, each chunk with its number, so that none can take the place of another. */
+function writeNumbered(path, bytes) {
+  const chunk = randomBytes(CHUNK_BYTES);
+  const file = openSync(path, "w");
+  for (let number = 0; number < bytes / CHUNK_BYTES; number++) {
+    chunk.writeUInt32LE(number);
+    writeSync(file, chunk);
+  }
+  closeSync(file);
 }

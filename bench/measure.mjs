@@ -8,7 +8,7 @@ const MIB = 1024 * 1024;
  * Runs one case: a warm-up of every daemon, then rounds in which each has its turn. Resolves with the metrics of each round by
  * daemon; a daemon that lacks the operation has none.
  */
-export async function measureCase({ id, kind, protocols, job }, allDaemons, { clientPath, files, load }) {
+export async function measureCase({ id, kind, protocols, job, reference, derive }, allDaemons, { clientPath, files, load }) {
   if (kind === "memory") return Object.fromEntries(allDaemons.map((daemon) => [daemon.name, [memory(daemon.pids())]]));
   const protocolOf = (daemon) => protocols[daemon.protocolFamily];
   const daemons = allDaemons.filter((daemon) => protocolOf(daemon) !== undefined);
@@ -20,18 +20,18 @@ export async function measureCase({ id, kind, protocols, job }, allDaemons, { cl
   }
   const clients = daemons.map((daemon) => openClient(clientPath, daemon, protocolOf(daemon)));
   try {
-    const turns = daemons.map((daemon, index) => ({
-      daemon,
-      client: clients[index],
-      job: job({ load, files, peer: daemon.name }),
-    }));
+    const turns = daemons.map((daemon, index) => {
+      const context = { load, files, peer: daemon.name };
+      const withKind = (make) => make && { kind, ...make(context) };
+      return { daemon, client: clients[index], job: withKind(job), reference: withKind(reference), derive };
+    });
     const offered = [];
-    for (const turn of turns) if (!(await takeTurn(turn, kind)).notOffered) offered.push(turn);
+    for (const turn of turns) if (!(await takeTurn(turn)).notOffered) offered.push(turn);
     // Without picod there is nothing to compare.
     if (offered[0] !== turns[0]) return rounds;
     for (const { daemon } of offered) resetPeak(daemon.pids());
     for (let round = 0; round < load.rounds; round++)
-      for (const turn of offered) rounds[turn.daemon.name].push(await takeTurn(turn, kind));
+      for (const turn of offered) rounds[turn.daemon.name].push(await takeTurn(turn));
     for (const { daemon } of offered) {
       const peak = peakMib(daemon.pids());
       for (const metrics of rounds[daemon.name]) metrics.peakMib = peak;
@@ -44,12 +44,22 @@ export async function measureCase({ id, kind, protocols, job }, allDaemons, { cl
   }
 }
 
-async function takeTurn({ daemon, client, job }, kind) {
-  if (kind === "write") prepareDirectory(job.path);
+async function takeTurn({ daemon, client, job, reference, derive }) {
+  const plain = reference && (await runJob(daemon, client, reference));
+  const metrics = await runJob(daemon, client, job);
+  return {
+    ...metrics,
+    ...(plain && { referencePerSecond: plain.perSecond, timesReference: plain.perSecond / metrics.perSecond }),
+    ...derive?.(metrics),
+  };
+}
+
+async function runJob(daemon, client, job) {
+  if (job.kind === "write") prepareDirectory(job.path);
   const before = cpuSeconds(daemon.pids());
-  const result = await client.run({ kind, ...job });
+  const result = await client.run(job);
   const after = cpuSeconds(daemon.pids());
-  if (kind === "upload" && !result.notOffered) takeUpload(job);
+  if (job.kind === "upload" && !result.notOffered) takeUpload(job);
   const own = (after.own - before.own) / job.count;
   const children = (after.children - before.children) / job.count;
   return {

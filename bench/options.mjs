@@ -18,8 +18,27 @@ Measures picod against sshd and sftp on this machine, interleaved, over the loop
 The environment variable PICOD_BIN names a built picod to measure instead of building this tree.
 `;
 
-const FULL = { rounds: 9, execs: 200, concurrentExecs: 480, largeOutputs: 20, smallFiles: 1000, bulkBytes: 512 * 1024 * 1024 };
-const QUICK = { rounds: 1, execs: 20, concurrentExecs: 64, largeOutputs: 3, smallFiles: 50, bulkBytes: 32 * 1024 * 1024 };
+const MIB = 1024 * 1024;
+const FULL = {
+  rounds: 9,
+  execs: 200,
+  concurrentExecs: 480,
+  largeOutputs: 20,
+  sleeps: 200,
+  streamBytes: 256 * MIB,
+  smallFiles: 1000,
+  bulkBytes: 512 * MIB,
+};
+const QUICK = {
+  rounds: 1,
+  execs: 20,
+  concurrentExecs: 64,
+  largeOutputs: 3,
+  sleeps: 10,
+  streamBytes: 16 * MIB,
+  smallFiles: 50,
+  bulkBytes: 16 * MIB,
+};
 const MAX_ROUNDS = 1000;
 
 /** @throws Error that says what is wrong with the arguments. */

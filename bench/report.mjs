@@ -11,7 +11,11 @@ export function summarize({ id, name, figures, goals }, rounds, daemonNames) {
       const values = Object.fromEntries(daemonNames.map((daemon) => [daemon, typical(series(daemon))]));
       const ratios = Object.fromEntries(others.map((other) => [other, ratioOf(series(subject), series(other), typical)]));
       const goal = goals[metric];
-      return { metric, label, values, ratios, goal: goal && judge(goal, values[subject], ratios) };
+      const ratioTo = (other, otherMetric) => {
+        const otherSeries = (rounds[other] ?? []).map((metrics) => metrics[otherMetric]);
+        return ratioOf(series(subject), otherSeries, typical);
+      };
+      return { metric, label, values, ratios, goal: goal && judge(goal, values[subject], ratios, ratioTo) };
     }),
     rounds,
   };
@@ -25,10 +29,11 @@ function ratioOf(series, otherSeries, typical) {
 }
 
 /** The bound that applies in this run, and whether it is met: undefined where nothing was measured. */
-function judge({ ratios: bounds = {}, value: absolute, text }, value, ratios) {
+function judge({ ratios: bounds = {}, value: absolute, text }, value, ratios, ratioTo) {
   const other = Object.keys(bounds).find((name) => ratios[name] !== undefined);
   const bound = other === undefined ? absolute : bounds[other];
-  const judged = other === undefined ? value : ratios[other].overall;
+  const ratio = bound?.of === undefined ? ratios[other] : ratioTo(other, bound.of);
+  const judged = other === undefined ? value : ratio?.overall;
   if (bound === undefined || judged === undefined) return { text };
   const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = bound;
   return { text, bound: { ...bound, other }, met: judged >= min && judged <= max };
@@ -64,7 +69,8 @@ function verdict({ met }) {
 
 function formatGoal({ text, bound }) {
   if (bound?.other === undefined) return text;
-  return `${text}: ${bound.max === undefined ? `≥ ${bound.min}` : `≤ ${bound.max}`} × ${bound.other}`;
+  const otherwise = bound.of === undefined ? "" : " one at a time";
+  return `${text}: ${bound.max === undefined ? `≥ ${bound.min}` : `≤ ${bound.max}`} × ${bound.other}${otherwise}`;
 }
 
 function formatRatio(ratio) {

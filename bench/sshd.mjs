@@ -10,7 +10,7 @@ const SFTP_SERVER = "/usr/lib/openssh/sftp-server";
 /** sshd insists on it even where it does not separate privileges. */
 const PRIVILEGE_SEPARATION_DIRECTORY = "/run/sshd";
 
-/** sshd as Debian ships it, but on its own port with its own keys, and with room for 16 sessions in one connection. */
+/** sshd as Debian ships it, but on its own port with its own keys, and with room for all sessions of a case in one connection. */
 export async function startSshd(directory, onDispose) {
   if (process.getuid() !== 0) throw new Error("sshd lets only root log in as root: run the benchmark as root");
   const missing = [SSHD, SFTP_SERVER].filter((path) => !existsSync(path));
@@ -46,7 +46,7 @@ KbdInteractiveAuthentication no
 UsePAM no
 PrintMotd no
 PermitUserRC no
-MaxSessions 64
+MaxSessions 256
 SetEnv SHLVL=1
 Subsystem sftp ${SFTP_SERVER}
 `;

@@ -60,30 +60,74 @@ func (target *grpcTarget) Exec(argv []string) ([]byte, error) {
 	return []byte(response.Stdout), nil
 }
 
-func (target *grpcTarget) Download(path string) (int64, error) {
-	return target.read(path, func([]byte) {})
+// Stream lets the program wait for its reader: output that is trimmed could not be verified.
+func (target *grpcTarget) Stream(argv []string, onOutput func([]byte)) error {
+	ctx, cancel := context.WithCancel(target.ctx)
+	defer cancel()
+	stream, err := target.processes.Start(ctx, &picod.StartRequest{Argv: argv, Backpressure: true})
+	if err != nil {
+		return explain(err)
+	}
+	var ended *picod.ProcessEnded
+	for {
+		response, err := stream.Recv()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return explain(err)
+		}
+		if response.Event.GetTrimmed() != nil {
+			return errors.New("output was trimmed")
+		}
+		if output := response.Event.GetOutput().GetStdout(); len(output) > 0 {
+			onOutput(output)
+		}
+		if end := response.Event.GetEnded(); end != nil {
+			ended = end
+		}
+	}
+	if ended == nil {
+		return errors.New("the stream ended before the process")
+	}
+	if outcome := ended.Outcome; outcome.Reason != picod.Outcome_REASON_EXITED || outcome.ExitCode != 0 {
+		return fmt.Errorf("it ended with %v", outcome)
+	}
+	return nil
+}
+
+func (target *grpcTarget) Stat(path string) error {
+	_, err := target.files.Stat(target.ctx, &picod.StatRequest{Path: path})
+	return explain(err)
+}
+
+func (target *grpcTarget) Download(path, sha256 string) (int64, error) {
+	return target.read(path, sha256, func([]byte) {})
 }
 
 func (target *grpcTarget) ReadFile(path string) ([]byte, error) {
 	var content []byte
-	_, err := target.read(path, func(chunk []byte) { content = append(content, chunk...) })
+	_, err := target.read(path, "", func(chunk []byte) { content = append(content, chunk...) })
 	return content, err
 }
 
-func (target *grpcTarget) read(path string, onChunk func([]byte)) (int64, error) {
+func (target *grpcTarget) read(path, sha256 string, onChunk func([]byte)) (int64, error) {
 	ctx, cancel := context.WithCancel(target.ctx)
 	defer cancel()
-	stream, err := target.files.ReadFile(ctx, &picod.ReadFileRequest{Path: path})
+	stream, err := target.files.ReadFile(ctx, &picod.ReadFileRequest{Path: path, Checksum: sha256 != ""})
 	if err != nil {
 		return 0, explain(err)
 	}
 	var size int64
-	whole := false
+	var summary *picod.ReadFileSummary
 	for {
 		response, err := stream.Recv()
 		if err == io.EOF {
-			if !whole {
+			if summary == nil {
 				return size, errors.New("the stream ended without its summary")
+			}
+			if summary.Sha256 != sha256 {
+				return size, fmt.Errorf("the checksum is %q instead of %q", summary.Sha256, sha256)
 			}
 			return size, nil
 		}
@@ -92,28 +136,30 @@ func (target *grpcTarget) read(path string, onChunk func([]byte)) (int64, error)
 		}
 		size += int64(len(response.GetChunk()))
 		onChunk(response.GetChunk())
-		whole = whole || response.GetSummary() != nil
+		if response.GetSummary() != nil {
+			summary = response.GetSummary()
+		}
 	}
 }
 
-func (target *grpcTarget) Upload(path string, size int64) error {
-	return target.write(path, chunk, int(size/int64(len(chunk))))
+func (target *grpcTarget) Upload(path string, size int64, sha256 string) error {
+	return target.write(&picod.WriteFileMetadata{Path: path, Sha256: sha256}, chunk, int(size/int64(len(chunk))))
 }
 
 func (target *grpcTarget) WriteFile(path string, content []byte) error {
-	return target.write(path, content, 1)
+	return target.write(&picod.WriteFileMetadata{Path: path}, content, 1)
 }
 
-func (target *grpcTarget) write(path string, content []byte, times int) error {
+func (target *grpcTarget) write(metadata *picod.WriteFileMetadata, content []byte, times int) error {
 	ctx, cancel := context.WithCancel(target.ctx)
 	defer cancel()
 	stream, err := target.files.WriteFile(ctx)
 	if err != nil {
 		return explain(err)
 	}
-	metadata := &picod.WriteFileRequest{Request: &picod.WriteFileRequest_Metadata{Metadata: &picod.WriteFileMetadata{Path: path}}}
+	first := &picod.WriteFileRequest{Request: &picod.WriteFileRequest_Metadata{Metadata: metadata}}
 	message := &picod.WriteFileRequest{Request: &picod.WriteFileRequest_Chunk{Chunk: content}}
-	err = stream.Send(metadata)
+	err = stream.Send(first)
 	for ; err == nil && times > 0; times-- {
 		err = stream.Send(message)
 	}

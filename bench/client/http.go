@@ -46,7 +46,22 @@ func (target *httpTarget) Exec(argv []string) ([]byte, error) {
 	return []byte(response.Stdout), err
 }
 
-func (target *httpTarget) Download(path string) (int64, error) {
+func (target *httpTarget) Stream([]string, func([]byte)) error {
+	return errNotOffered
+}
+
+func (target *httpTarget) Stat(path string) error {
+	answer, err := target.do("HEAD", filePath(path), nil, 0)
+	if err != nil {
+		return err
+	}
+	return answer.Close()
+}
+
+func (target *httpTarget) Download(path, sha256 string) (int64, error) {
+	if sha256 != "" {
+		return 0, errNotOffered
+	}
 	answer, err := target.do("GET", filePath(path), nil, 0)
 	if err != nil {
 		return 0, err
@@ -55,7 +70,10 @@ func (target *httpTarget) Download(path string) (int64, error) {
 	return io.CopyBuffer(discard{}, answer, make([]byte, 1<<20))
 }
 
-func (target *httpTarget) Upload(path string, size int64) error {
+func (target *httpTarget) Upload(path string, size int64, sha256 string) error {
+	if sha256 != "" {
+		return errNotOffered
+	}
 	return target.put(path, &repeated{remaining: size}, size)
 }
 

@@ -6,11 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
-	"time"
 )
 
 // Job is one measurement: `Count` operations, `Concurrency` at a time.
@@ -19,21 +15,14 @@ type Job struct {
 	Count       int      `json:"count"`
 	Concurrency int      `json:"concurrency"`
 	Argv        []string `json:"argv"`
-	// ExpectFile holds what an exec must print; empty: nothing.
+	// ExpectFile holds what a command must print; empty: nothing.
 	ExpectFile string `json:"expectFile"`
 	// Path of the file to transfer, or of the directory of small files.
 	Path string `json:"path"`
 	// Size in bytes of each file.
 	Size int64 `json:"size"`
-}
-
-// Result holds the latencies of the single operations and the time for all of them.
-type Result struct {
-	P50Ms      float64 `json:"p50Ms"`
-	P99Ms      float64 `json:"p99Ms"`
-	Seconds    float64 `json:"seconds"`
-	NotOffered bool    `json:"notOffered,omitempty"`
-	Error      string  `json:"error,omitempty"`
+	// Checksum has the daemon make, or verify, the SHA-256 of what is transferred.
+	Checksum bool `json:"checksum"`
 }
 
 func (job Job) run(target Target) Result {
@@ -54,16 +43,28 @@ func (job Job) operation(target Target) (func(index int) error, error) {
 			output, err := target.Exec(job.Argv)
 			return assertSame(output, expected, err)
 		}, err
-	case "download":
+	case "stream":
+		expected, err := fingerprintFile(job.ExpectFile)
 		return func(int) error {
-			size, err := target.Download(job.Path)
+			var got fingerprint
+			err := target.Stream(job.Argv, got.add)
+			if err == nil && got != expected {
+				err = fmt.Errorf("wrong output: %v instead of %v", got, expected)
+			}
+			return err
+		}, err
+	case "download":
+		checksum, err := job.checksumOfFile()
+		return func(int) error {
+			size, err := target.Download(job.Path, checksum)
 			if err == nil && size != job.Size {
 				err = fmt.Errorf("downloaded %d bytes instead of %d", size, job.Size)
 			}
 			return err
-		}, nil
+		}, err
 	case "upload":
-		return func(int) error { return target.Upload(job.Path, job.Size) }, nil
+		checksum, err := job.checksumOfUpload()
+		return func(int) error { return target.Upload(job.Path, job.Size, checksum) }, err
 	case "write":
 		return func(index int) error { return target.WriteFile(small(index), content) }, nil
 	case "read":
@@ -87,40 +88,6 @@ func assertSame(got, expected []byte, err error) error {
 		return err
 	}
 	return fmt.Errorf("wrong content: %d bytes where %d other ones were expected", len(got), len(expected))
-}
-
-// measure stops at the first error.
-func measure(count, concurrency int, operation func(index int) error) Result {
-	latencies := make([]time.Duration, count)
-	errs := make([]error, concurrency)
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	start := time.Now()
-	for worker := range concurrency {
-		workers.Go(func() {
-			for errs[worker] == nil {
-				index := int(next.Add(1)) - 1
-				if index >= count {
-					return
-				}
-				begun := time.Now()
-				errs[worker] = operation(index)
-				latencies[index] = time.Since(begun)
-			}
-		})
-	}
-	workers.Wait()
-	elapsed := time.Since(start)
-	if err := errors.Join(errs...); err != nil {
-		return failed(err)
-	}
-	slices.Sort(latencies)
-	return Result{P50Ms: percentile(latencies, 50), P99Ms: percentile(latencies, 99), Seconds: elapsed.Seconds()}
-}
-
-func percentile(sorted []time.Duration, percent int) float64 {
-	index := min(len(sorted)-1, len(sorted)*percent/100)
-	return float64(sorted[index].Nanoseconds()) / 1e6
 }
 
 func failed(err error) Result {

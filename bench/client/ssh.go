@@ -53,7 +53,32 @@ func (target *sshTarget) Exec(argv []string) ([]byte, error) {
 	return session.Output(quote(argv))
 }
 
-func (target *sshTarget) Download(path string) (int64, error) {
+func (target *sshTarget) Stream(argv []string, onOutput func([]byte)) error {
+	session, err := target.connection.NewSession()
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	session.Stdout = writerFunc(onOutput)
+	return session.Run(quote(argv))
+}
+
+type writerFunc func([]byte)
+
+func (write writerFunc) Write(p []byte) (int, error) {
+	write(p)
+	return len(p), nil
+}
+
+func (target *sshTarget) Stat(path string) error {
+	_, err := target.files.Stat(path)
+	return err
+}
+
+func (target *sshTarget) Download(path, sha256 string) (int64, error) {
+	if sha256 != "" {
+		return 0, errNotOffered
+	}
 	file, err := target.files.Open(path)
 	if err != nil {
 		return 0, err
@@ -62,7 +87,10 @@ func (target *sshTarget) Download(path string) (int64, error) {
 	return file.WriteTo(discard{})
 }
 
-func (target *sshTarget) Upload(path string, size int64) error {
+func (target *sshTarget) Upload(path string, size int64, sha256 string) error {
+	if sha256 != "" {
+		return errNotOffered
+	}
 	file, err := target.files.Create(path)
 	if err != nil {
 		return err

@@ -6,10 +6,14 @@ import "errors"
 type Target interface {
 	// Exec runs a program to its end and returns its standard output. An exit code other than 0 is an error.
 	Exec(argv []string) ([]byte, error)
-	// Download reads a whole file, throws it away and returns its size.
-	Download(path string) (int64, error)
-	// Upload writes a file of `size` bytes, a multiple of the chunk.
-	Upload(path string, size int64) error
+	// Stream runs a program to its end and hands on its standard output as it comes. An exit code other than 0 is an error.
+	Stream(argv []string, onOutput func([]byte)) error
+	// Stat asks for a file's attributes and throws them away.
+	Stat(path string) error
+	// Download reads a whole file, throws it away and returns its size. With a checksum, that the daemon has made must be this one.
+	Download(path, sha256 string) (int64, error)
+	// Upload writes a file of `size` bytes, a multiple of the chunk. With a checksum, the daemon verifies it.
+	Upload(path string, size int64, sha256 string) error
 	ReadFile(path string) ([]byte, error)
 	WriteFile(path string, content []byte) error
 	Close()

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"net"
@@ -16,7 +18,10 @@ import (
 	picod "picod/bench/gen/picod/v1"
 )
 
-const readBytes = 256 << 10
+const (
+	readBytes = 256 << 10
+	pipeBytes = 64 << 10
+)
 
 // yardstick answers the calls that are measured in the plainest way that grpc-go has: without tokens, limits, users, logs or
 // the killing of process trees. It is the "grpc-go server" of the goals.
@@ -52,6 +57,47 @@ func (yardstick) Execute(ctx context.Context, request *picod.ExecuteRequest) (*p
 	return &picod.ExecuteResponse{Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: int32(command.ProcessState.ExitCode())}, nil
 }
 
+func (yardstick) Start(request *picod.StartRequest, stream grpc.ServerStreamingServer[picod.StartResponse]) error {
+	command := exec.CommandContext(stream.Context(), request.Argv[0], request.Argv[1:]...)
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	buffer := make([]byte, pipeBytes)
+	for {
+		n, err := stdout.Read(buffer)
+		if n > 0 {
+			output := &picod.ProcessOutput{Output: &picod.ProcessOutput_Stdout{Stdout: buffer[:n]}}
+			event := &picod.ProcessEvent{Event: &picod.ProcessEvent_Output{Output: output}}
+			if err := stream.Send(&picod.StartResponse{Event: event}); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	var exit *exec.ExitError
+	if err := command.Wait(); err != nil && !errors.As(err, &exit) {
+		return err
+	}
+	outcome := &picod.Outcome{Reason: picod.Outcome_REASON_EXITED, ExitCode: int32(command.ProcessState.ExitCode())}
+	ended := &picod.ProcessEvent{Event: &picod.ProcessEvent_Ended{Ended: &picod.ProcessEnded{Outcome: outcome}}}
+	return stream.Send(&picod.StartResponse{Event: ended})
+}
+
+func (yardstick) Stat(ctx context.Context, request *picod.StatRequest) (*picod.StatResponse, error) {
+	info, err := os.Lstat(request.Path)
+	if err != nil {
+		return nil, err
+	}
+	return &picod.StatResponse{Entry: &picod.EntryInfo{Path: request.Path, Name: info.Name(), Size: info.Size()}}, nil
+}
+
 func (yardstick) ReadFile(request *picod.ReadFileRequest, stream grpc.ServerStreamingServer[picod.ReadFileResponse]) error {
 	file, err := os.Open(request.Path)
 	if err != nil {
@@ -63,17 +109,24 @@ func (yardstick) ReadFile(request *picod.ReadFileRequest, stream grpc.ServerStre
 		return err
 	}
 	var total uint64
+	digest := sha256.New()
 	buffer := make([]byte, readBytes)
 	for {
 		n, err := file.Read(buffer)
 		if err == io.EOF {
 			summary := &picod.ReadFileSummary{Bytes: total}
+			if request.Checksum {
+				summary.Sha256 = hex.EncodeToString(digest.Sum(nil))
+			}
 			return stream.Send(&picod.ReadFileResponse{Response: &picod.ReadFileResponse_Summary{Summary: summary}})
 		}
 		if err != nil {
 			return err
 		}
 		total += uint64(n)
+		if request.Checksum {
+			digest.Write(buffer[:n])
+		}
 		if err := stream.Send(&picod.ReadFileResponse{Response: &picod.ReadFileResponse_Chunk{Chunk: buffer[:n]}}); err != nil {
 			return err
 		}
@@ -85,7 +138,8 @@ func (yardstick) WriteFile(stream grpc.ClientStreamingServer[picod.WriteFileRequ
 	if err != nil {
 		return err
 	}
-	path := first.GetMetadata().GetPath()
+	path, expected := first.GetMetadata().GetPath(), first.GetMetadata().GetSha256()
+	digest := sha256.New()
 	file, err := os.CreateTemp(filepath.Dir(path), ".upload-")
 	if err != nil {
 		return err
@@ -106,6 +160,12 @@ func (yardstick) WriteFile(stream grpc.ClientStreamingServer[picod.WriteFileRequ
 			return err
 		}
 		total += uint64(n)
+		if expected != "" {
+			digest.Write(request.GetChunk())
+		}
+	}
+	if expected != "" && hex.EncodeToString(digest.Sum(nil)) != expected {
+		return errors.New("wrong checksum")
 	}
 	if err := os.Rename(file.Name(), path); err != nil {
 		return err

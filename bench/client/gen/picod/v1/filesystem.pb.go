@@ -9,6 +9,7 @@ package v1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -71,6 +72,119 @@ func (Durability) EnumDescriptor() ([]byte, []int) {
 	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{0}
 }
 
+type MoveMode int32
+
+const (
+	// As rename(2): what has the name is replaced; of directories only an empty one.
+	MoveMode_MOVE_MODE_UNSPECIFIED MoveMode = 0
+	// The name must be free.
+	MoveMode_MOVE_MODE_NO_REPLACE MoveMode = 1
+	// Both exist and trade places in one step.
+	MoveMode_MOVE_MODE_EXCHANGE MoveMode = 2
+)
+
+// Enum value maps for MoveMode.
+var (
+	MoveMode_name = map[int32]string{
+		0: "MOVE_MODE_UNSPECIFIED",
+		1: "MOVE_MODE_NO_REPLACE",
+		2: "MOVE_MODE_EXCHANGE",
+	}
+	MoveMode_value = map[string]int32{
+		"MOVE_MODE_UNSPECIFIED": 0,
+		"MOVE_MODE_NO_REPLACE":  1,
+		"MOVE_MODE_EXCHANGE":    2,
+	}
+)
+
+func (x MoveMode) Enum() *MoveMode {
+	p := new(MoveMode)
+	*p = x
+	return p
+}
+
+func (x MoveMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (MoveMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_picod_v1_filesystem_proto_enumTypes[1].Descriptor()
+}
+
+func (MoveMode) Type() protoreflect.EnumType {
+	return &file_picod_v1_filesystem_proto_enumTypes[1]
+}
+
+func (x MoveMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use MoveMode.Descriptor instead.
+func (MoveMode) EnumDescriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{1}
+}
+
+type FileChangeKind int32
+
+const (
+	FileChangeKind_FILE_CHANGE_KIND_UNSPECIFIED FileChangeKind = 0
+	FileChangeKind_FILE_CHANGE_KIND_CREATED     FileChangeKind = 1
+	// Its content has changed.
+	FileChangeKind_FILE_CHANGE_KIND_MODIFIED FileChangeKind = 2
+	// Mode, owner, times or another attribute has changed.
+	FileChangeKind_FILE_CHANGE_KIND_ATTRIBUTES FileChangeKind = 3
+	FileChangeKind_FILE_CHANGE_KIND_REMOVED    FileChangeKind = 4
+	// It was renamed within what is watched: from `from_path` to `path`. From or to elsewhere it is REMOVED or CREATED.
+	FileChangeKind_FILE_CHANGE_KIND_MOVED FileChangeKind = 5
+)
+
+// Enum value maps for FileChangeKind.
+var (
+	FileChangeKind_name = map[int32]string{
+		0: "FILE_CHANGE_KIND_UNSPECIFIED",
+		1: "FILE_CHANGE_KIND_CREATED",
+		2: "FILE_CHANGE_KIND_MODIFIED",
+		3: "FILE_CHANGE_KIND_ATTRIBUTES",
+		4: "FILE_CHANGE_KIND_REMOVED",
+		5: "FILE_CHANGE_KIND_MOVED",
+	}
+	FileChangeKind_value = map[string]int32{
+		"FILE_CHANGE_KIND_UNSPECIFIED": 0,
+		"FILE_CHANGE_KIND_CREATED":     1,
+		"FILE_CHANGE_KIND_MODIFIED":    2,
+		"FILE_CHANGE_KIND_ATTRIBUTES":  3,
+		"FILE_CHANGE_KIND_REMOVED":     4,
+		"FILE_CHANGE_KIND_MOVED":       5,
+	}
+)
+
+func (x FileChangeKind) Enum() *FileChangeKind {
+	p := new(FileChangeKind)
+	*p = x
+	return p
+}
+
+func (x FileChangeKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FileChangeKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_picod_v1_filesystem_proto_enumTypes[2].Descriptor()
+}
+
+func (FileChangeKind) Type() protoreflect.EnumType {
+	return &file_picod_v1_filesystem_proto_enumTypes[2]
+}
+
+func (x FileChangeKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FileChangeKind.Descriptor instead.
+func (FileChangeKind) EnumDescriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{2}
+}
+
 type FileType int32
 
 const (
@@ -119,11 +233,11 @@ func (x FileType) String() string {
 }
 
 func (FileType) Descriptor() protoreflect.EnumDescriptor {
-	return file_picod_v1_filesystem_proto_enumTypes[1].Descriptor()
+	return file_picod_v1_filesystem_proto_enumTypes[3].Descriptor()
 }
 
 func (FileType) Type() protoreflect.EnumType {
-	return &file_picod_v1_filesystem_proto_enumTypes[1]
+	return &file_picod_v1_filesystem_proto_enumTypes[3]
 }
 
 func (x FileType) Number() protoreflect.EnumNumber {
@@ -132,7 +246,7 @@ func (x FileType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FileType.Descriptor instead.
 func (FileType) EnumDescriptor() ([]byte, []int) {
-	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{1}
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{3}
 }
 
 type StatRequest struct {
@@ -143,8 +257,10 @@ type StatRequest struct {
 	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
 	// Describe what a symbolic link points to, as stat(2), instead of the link itself, as lstat(2).
 	FollowSymlinks bool `protobuf:"varint,3,opt,name=follow_symlinks,json=followSymlinks,proto3" json:"follow_symlinks,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Ask for the user xattrs too.
+	Xattrs        bool `protobuf:"varint,4,opt,name=xattrs,proto3" json:"xattrs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatRequest) Reset() {
@@ -194,6 +310,13 @@ func (x *StatRequest) GetUser() string {
 func (x *StatRequest) GetFollowSymlinks() bool {
 	if x != nil {
 		return x.FollowSymlinks
+	}
+	return false
+}
+
+func (x *StatRequest) GetXattrs() bool {
+	if x != nil {
+		return x.Xattrs
 	}
 	return false
 }
@@ -253,7 +376,9 @@ type ReadFileRequest struct {
 	// Ask for the SHA-256 of the bytes sent in the summary.
 	Checksum bool `protobuf:"varint,4,opt,name=checksum,proto3" json:"checksum,omitempty"`
 	// Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
-	User          string `protobuf:"bytes,5,opt,name=user,proto3" json:"user,omitempty"`
+	User string `protobuf:"bytes,5,opt,name=user,proto3" json:"user,omitempty"`
+	// The file must have exactly this `EntryInfo.etag`, else FAILED_PRECONDITION: for going on with a download. Empty: any.
+	IfEtag        string `protobuf:"bytes,6,opt,name=if_etag,json=ifEtag,proto3" json:"if_etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -319,6 +444,13 @@ func (x *ReadFileRequest) GetChecksum() bool {
 func (x *ReadFileRequest) GetUser() string {
 	if x != nil {
 		return x.User
+	}
+	return ""
+}
+
+func (x *ReadFileRequest) GetIfEtag() string {
+	if x != nil {
+		return x.IfEtag
 	}
 	return ""
 }
@@ -620,9 +752,12 @@ type WriteFileMetadata struct {
 	// Hexadecimal SHA-256 of all chunks, verified before the new content becomes visible (with `offset`: after it was written).
 	Sha256 string `protobuf:"bytes,5,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	// Bytes that will follow. Refused early when the file system has no room for them, and verified at the end.
-	Size          *uint64       `protobuf:"varint,6,opt,name=size,proto3,oneof" json:"size,omitempty"`
-	Durability    Durability    `protobuf:"varint,7,opt,name=durability,proto3,enum=picod.v1.Durability" json:"durability,omitempty"`
-	Precondition  *Precondition `protobuf:"bytes,8,opt,name=precondition,proto3" json:"precondition,omitempty"`
+	Size         *uint64       `protobuf:"varint,6,opt,name=size,proto3,oneof" json:"size,omitempty"`
+	Durability   Durability    `protobuf:"varint,7,opt,name=durability,proto3,enum=picod.v1.Durability" json:"durability,omitempty"`
+	Precondition *Precondition `protobuf:"bytes,8,opt,name=precondition,proto3" json:"precondition,omitempty"`
+	// Add a part, at `offset`, to the pending upload of this id instead: 1 to 128 of the characters A-Z a-z 0-9 . _ : -. `size` and
+	// `sha256` are then those of the part; `durability` and `precondition` belong to CommitUpload.
+	UploadId      string `protobuf:"bytes,9,opt,name=upload_id,json=uploadId,proto3" json:"upload_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -713,6 +848,13 @@ func (x *WriteFileMetadata) GetPrecondition() *Precondition {
 	return nil
 }
 
+func (x *WriteFileMetadata) GetUploadId() string {
+	if x != nil {
+		return x.UploadId
+	}
+	return ""
+}
+
 // Precondition must hold when the upload starts and again when it becomes visible.
 type Precondition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -800,12 +942,14 @@ func (*Precondition_Etag) isPrecondition_Condition() {}
 
 type WriteFileResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The file as it is now.
+	// The file as it is now; absent for a part of a pending upload.
 	Entry *EntryInfo `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
 	// Bytes received and written.
 	BytesWritten uint64 `protobuf:"varint,2,opt,name=bytes_written,json=bytesWritten,proto3" json:"bytes_written,omitempty"`
 	// Lower-case hexadecimal SHA-256 of the bytes received; empty unless the metadata announced one.
-	Sha256        string `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Sha256 string `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	// The pending upload to which a part was added.
+	Upload        *PendingUpload `protobuf:"bytes,4,opt,name=upload,proto3" json:"upload,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -861,6 +1005,3547 @@ func (x *WriteFileResponse) GetSha256() string {
 	return ""
 }
 
+func (x *WriteFileResponse) GetUpload() *PendingUpload {
+	if x != nil {
+		return x.Upload
+	}
+	return nil
+}
+
+// PendingUpload is a file that is still being collected.
+type PendingUpload struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	UploadId string                 `protobuf:"bytes,1,opt,name=upload_id,json=uploadId,proto3" json:"upload_id,omitempty"`
+	// Where it will be, as EntryInfo.path.
+	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// What has arrived, in order, without overlaps.
+	Received    []*ByteRange           `protobuf:"bytes,3,rep,name=received,proto3" json:"received,omitempty"`
+	CreatedTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_time,json=createdTime,proto3" json:"created_time,omitempty"`
+	// When it is dropped unless something is added.
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PendingUpload) Reset() {
+	*x = PendingUpload{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PendingUpload) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PendingUpload) ProtoMessage() {}
+
+func (x *PendingUpload) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PendingUpload.ProtoReflect.Descriptor instead.
+func (*PendingUpload) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *PendingUpload) GetUploadId() string {
+	if x != nil {
+		return x.UploadId
+	}
+	return ""
+}
+
+func (x *PendingUpload) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *PendingUpload) GetReceived() []*ByteRange {
+	if x != nil {
+		return x.Received
+	}
+	return nil
+}
+
+func (x *PendingUpload) GetCreatedTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedTime
+	}
+	return nil
+}
+
+func (x *PendingUpload) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+// ByteRange is the bytes from `start` up to, not including, `end`.
+type ByteRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Start         uint64                 `protobuf:"varint,1,opt,name=start,proto3" json:"start,omitempty"`
+	End           uint64                 `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ByteRange) Reset() {
+	*x = ByteRange{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ByteRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ByteRange) ProtoMessage() {}
+
+func (x *ByteRange) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ByteRange.ProtoReflect.Descriptor instead.
+func (*ByteRange) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ByteRange) GetStart() uint64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *ByteRange) GetEnd() uint64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+type CommitUploadRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	UploadId string `protobuf:"bytes,1,opt,name=upload_id,json=uploadId,proto3" json:"upload_id,omitempty"`
+	// Required: bytes of the whole file, all of which must have arrived.
+	Size uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	// Hexadecimal SHA-256 of the whole file, verified before it becomes visible. Empty: not verified.
+	Sha256       string        `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Durability   Durability    `protobuf:"varint,4,opt,name=durability,proto3,enum=picod.v1.Durability" json:"durability,omitempty"`
+	Precondition *Precondition `protobuf:"bytes,5,opt,name=precondition,proto3" json:"precondition,omitempty"`
+	// Must be the user that the upload was begun as. Default: the daemon's `--user`, else the user it runs as.
+	User          string `protobuf:"bytes,6,opt,name=user,proto3" json:"user,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommitUploadRequest) Reset() {
+	*x = CommitUploadRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommitUploadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommitUploadRequest) ProtoMessage() {}
+
+func (x *CommitUploadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommitUploadRequest.ProtoReflect.Descriptor instead.
+func (*CommitUploadRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *CommitUploadRequest) GetUploadId() string {
+	if x != nil {
+		return x.UploadId
+	}
+	return ""
+}
+
+func (x *CommitUploadRequest) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *CommitUploadRequest) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *CommitUploadRequest) GetDurability() Durability {
+	if x != nil {
+		return x.Durability
+	}
+	return Durability_DURABILITY_UNSPECIFIED
+}
+
+func (x *CommitUploadRequest) GetPrecondition() *Precondition {
+	if x != nil {
+		return x.Precondition
+	}
+	return nil
+}
+
+func (x *CommitUploadRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+type CommitUploadResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The file as it is now.
+	Entry *EntryInfo `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	// Lower-case hexadecimal SHA-256 of the file; empty unless the request announced one.
+	Sha256        string `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommitUploadResponse) Reset() {
+	*x = CommitUploadResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommitUploadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommitUploadResponse) ProtoMessage() {}
+
+func (x *CommitUploadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommitUploadResponse.ProtoReflect.Descriptor instead.
+func (*CommitUploadResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *CommitUploadResponse) GetEntry() *EntryInfo {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+func (x *CommitUploadResponse) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+type GetUploadRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	UploadId string                 `protobuf:"bytes,1,opt,name=upload_id,json=uploadId,proto3" json:"upload_id,omitempty"`
+	// As CommitUploadRequest.
+	User          string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetUploadRequest) Reset() {
+	*x = GetUploadRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetUploadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetUploadRequest) ProtoMessage() {}
+
+func (x *GetUploadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetUploadRequest.ProtoReflect.Descriptor instead.
+func (*GetUploadRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GetUploadRequest) GetUploadId() string {
+	if x != nil {
+		return x.UploadId
+	}
+	return ""
+}
+
+func (x *GetUploadRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+type GetUploadResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Upload        *PendingUpload         `protobuf:"bytes,1,opt,name=upload,proto3" json:"upload,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetUploadResponse) Reset() {
+	*x = GetUploadResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetUploadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetUploadResponse) ProtoMessage() {}
+
+func (x *GetUploadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetUploadResponse.ProtoReflect.Descriptor instead.
+func (*GetUploadResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *GetUploadResponse) GetUpload() *PendingUpload {
+	if x != nil {
+		return x.Upload
+	}
+	return nil
+}
+
+type ListUploadsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whose uploads. Default: the daemon's `--user`, else the user it runs as.
+	User          string `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUploadsRequest) Reset() {
+	*x = ListUploadsRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUploadsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUploadsRequest) ProtoMessage() {}
+
+func (x *ListUploadsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUploadsRequest.ProtoReflect.Descriptor instead.
+func (*ListUploadsRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ListUploadsRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+type ListUploadsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uploads       []*PendingUpload       `protobuf:"bytes,1,rep,name=uploads,proto3" json:"uploads,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUploadsResponse) Reset() {
+	*x = ListUploadsResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUploadsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUploadsResponse) ProtoMessage() {}
+
+func (x *ListUploadsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUploadsResponse.ProtoReflect.Descriptor instead.
+func (*ListUploadsResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ListUploadsResponse) GetUploads() []*PendingUpload {
+	if x != nil {
+		return x.Uploads
+	}
+	return nil
+}
+
+type AbortUploadRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	UploadId string                 `protobuf:"bytes,1,opt,name=upload_id,json=uploadId,proto3" json:"upload_id,omitempty"`
+	// As CommitUploadRequest.
+	User          string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AbortUploadRequest) Reset() {
+	*x = AbortUploadRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbortUploadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbortUploadRequest) ProtoMessage() {}
+
+func (x *AbortUploadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AbortUploadRequest.ProtoReflect.Descriptor instead.
+func (*AbortUploadRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AbortUploadRequest) GetUploadId() string {
+	if x != nil {
+		return x.UploadId
+	}
+	return ""
+}
+
+func (x *AbortUploadRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+type AbortUploadResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AbortUploadResponse) Reset() {
+	*x = AbortUploadResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbortUploadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbortUploadResponse) ProtoMessage() {}
+
+func (x *AbortUploadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AbortUploadResponse.ProtoReflect.Descriptor instead.
+func (*AbortUploadResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{19}
+}
+
+type CreateSignedUrlRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Name or numeric id of the user as whom the file will be accessed. Default: the daemon's `--user`, else the user it runs as.
+	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// GET (HEAD too) or PUT. Default GET.
+	Method string `protobuf:"bytes,3,opt,name=method,proto3" json:"method,omitempty"`
+	// Default 5 minutes, at most 7 days.
+	Lifetime *durationpb.Duration `protobuf:"bytes,4,opt,name=lifetime,proto3" json:"lifetime,omitempty"`
+	// It works once: for the first request that presents it.
+	SingleUse     bool `protobuf:"varint,5,opt,name=single_use,json=singleUse,proto3" json:"single_use,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateSignedUrlRequest) Reset() {
+	*x = CreateSignedUrlRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateSignedUrlRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateSignedUrlRequest) ProtoMessage() {}
+
+func (x *CreateSignedUrlRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateSignedUrlRequest.ProtoReflect.Descriptor instead.
+func (*CreateSignedUrlRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *CreateSignedUrlRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *CreateSignedUrlRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *CreateSignedUrlRequest) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *CreateSignedUrlRequest) GetLifetime() *durationpb.Duration {
+	if x != nil {
+		return x.Lifetime
+	}
+	return nil
+}
+
+func (x *CreateSignedUrlRequest) GetSingleUse() bool {
+	if x != nil {
+		return x.SingleUse
+	}
+	return false
+}
+
+type CreateSignedUrlResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Path and query, to be put behind the address of the daemon.
+	Url           string                 `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateSignedUrlResponse) Reset() {
+	*x = CreateSignedUrlResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateSignedUrlResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateSignedUrlResponse) ProtoMessage() {}
+
+func (x *CreateSignedUrlResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateSignedUrlResponse.ProtoReflect.Descriptor instead.
+func (*CreateSignedUrlResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *CreateSignedUrlResponse) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *CreateSignedUrlResponse) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+type ListDirectoryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. A symbolic link to a directory is followed.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// How deep to go: 1 lists the directory's own entries, the default; 0 has no limit.
+	Depth         *uint32 `protobuf:"varint,3,opt,name=depth,proto3,oneof" json:"depth,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDirectoryRequest) Reset() {
+	*x = ListDirectoryRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDirectoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDirectoryRequest) ProtoMessage() {}
+
+func (x *ListDirectoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDirectoryRequest.ProtoReflect.Descriptor instead.
+func (*ListDirectoryRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ListDirectoryRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *ListDirectoryRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *ListDirectoryRequest) GetDepth() uint32 {
+	if x != nil && x.Depth != nil {
+		return *x.Depth
+	}
+	return 0
+}
+
+type ListDirectoryResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Some of the entries, their paths below the path that was asked for.
+	Entries []*EntryInfo `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// Directories below that could not be read.
+	Unreadable    []*UnreadableEntry `protobuf:"bytes,2,rep,name=unreadable,proto3" json:"unreadable,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDirectoryResponse) Reset() {
+	*x = ListDirectoryResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDirectoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDirectoryResponse) ProtoMessage() {}
+
+func (x *ListDirectoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDirectoryResponse.ProtoReflect.Descriptor instead.
+func (*ListDirectoryResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ListDirectoryResponse) GetEntries() []*EntryInfo {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *ListDirectoryResponse) GetUnreadable() []*UnreadableEntry {
+	if x != nil {
+		return x.Unreadable
+	}
+	return nil
+}
+
+// UnreadableEntry is something that was passed over.
+type UnreadableEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Name of the errno, for example "EACCES".
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// For a person.
+	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnreadableEntry) Reset() {
+	*x = UnreadableEntry{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnreadableEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnreadableEntry) ProtoMessage() {}
+
+func (x *UnreadableEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnreadableEntry.ProtoReflect.Descriptor instead.
+func (*UnreadableEntry) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *UnreadableEntry) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *UnreadableEntry) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *UnreadableEntry) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+type MakeDirectoryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Name or numeric id of the user to act as; new directories belong to that user. Default: the daemon's `--user`, else the user it runs as.
+	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// Permission bits (0 to 07777) of the directory itself when it is made, set exactly. Default 0777 less the umask, as its parents.
+	Mode *uint32 `protobuf:"varint,3,opt,name=mode,proto3,oneof" json:"mode,omitempty"`
+	// ALREADY_EXISTS when the directory exists.
+	MustNotExist  bool `protobuf:"varint,4,opt,name=must_not_exist,json=mustNotExist,proto3" json:"must_not_exist,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MakeDirectoryRequest) Reset() {
+	*x = MakeDirectoryRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MakeDirectoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MakeDirectoryRequest) ProtoMessage() {}
+
+func (x *MakeDirectoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MakeDirectoryRequest.ProtoReflect.Descriptor instead.
+func (*MakeDirectoryRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *MakeDirectoryRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *MakeDirectoryRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *MakeDirectoryRequest) GetMode() uint32 {
+	if x != nil && x.Mode != nil {
+		return *x.Mode
+	}
+	return 0
+}
+
+func (x *MakeDirectoryRequest) GetMustNotExist() bool {
+	if x != nil {
+		return x.MustNotExist
+	}
+	return false
+}
+
+type MakeDirectoryResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Entry *EntryInfo             `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	// False when it was there already.
+	Created       bool `protobuf:"varint,2,opt,name=created,proto3" json:"created,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MakeDirectoryResponse) Reset() {
+	*x = MakeDirectoryResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MakeDirectoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MakeDirectoryResponse) ProtoMessage() {}
+
+func (x *MakeDirectoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MakeDirectoryResponse.ProtoReflect.Descriptor instead.
+func (*MakeDirectoryResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *MakeDirectoryResponse) GetEntry() *EntryInfo {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+func (x *MakeDirectoryResponse) GetCreated() bool {
+	if x != nil {
+		return x.Created
+	}
+	return false
+}
+
+type MoveRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. A symbolic link itself is moved.
+	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// Required: the new name itself, not a directory to put it in.
+	Destination string `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
+	// Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+	User          string   `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
+	Mode          MoveMode `protobuf:"varint,4,opt,name=mode,proto3,enum=picod.v1.MoveMode" json:"mode,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveRequest) Reset() {
+	*x = MoveRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveRequest) ProtoMessage() {}
+
+func (x *MoveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveRequest.ProtoReflect.Descriptor instead.
+func (*MoveRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *MoveRequest) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *MoveRequest) GetDestination() string {
+	if x != nil {
+		return x.Destination
+	}
+	return ""
+}
+
+func (x *MoveRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *MoveRequest) GetMode() MoveMode {
+	if x != nil {
+		return x.Mode
+	}
+	return MoveMode_MOVE_MODE_UNSPECIFIED
+}
+
+type MoveResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At its new place.
+	Entry         *EntryInfo `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveResponse) Reset() {
+	*x = MoveResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveResponse) ProtoMessage() {}
+
+func (x *MoveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveResponse.ProtoReflect.Descriptor instead.
+func (*MoveResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *MoveResponse) GetEntry() *EntryInfo {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+type CopyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. A symbolic link itself is copied.
+	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// Required: the new name itself, not a directory to put it in.
+	Destination string `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
+	// Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+	User string `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
+	// The destination's name must be free.
+	MustNotExist  bool `protobuf:"varint,4,opt,name=must_not_exist,json=mustNotExist,proto3" json:"must_not_exist,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CopyRequest) Reset() {
+	*x = CopyRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CopyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CopyRequest) ProtoMessage() {}
+
+func (x *CopyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CopyRequest.ProtoReflect.Descriptor instead.
+func (*CopyRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *CopyRequest) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *CopyRequest) GetDestination() string {
+	if x != nil {
+		return x.Destination
+	}
+	return ""
+}
+
+func (x *CopyRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *CopyRequest) GetMustNotExist() bool {
+	if x != nil {
+		return x.MustNotExist
+	}
+	return false
+}
+
+type CopyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The copy.
+	Entry *EntryInfo `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	// Files, directories and links that were copied, the named one included.
+	Entries uint64 `protobuf:"varint,2,opt,name=entries,proto3" json:"entries,omitempty"`
+	// Bytes of the files among them.
+	Bytes         uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CopyResponse) Reset() {
+	*x = CopyResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CopyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CopyResponse) ProtoMessage() {}
+
+func (x *CopyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CopyResponse.ProtoReflect.Descriptor instead.
+func (*CopyResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *CopyResponse) GetEntry() *EntryInfo {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+func (x *CopyResponse) GetEntries() uint64 {
+	if x != nil {
+		return x.Entries
+	}
+	return 0
+}
+
+func (x *CopyResponse) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+type RemoveRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// A directory with all that is in it.
+	Recursive bool `protobuf:"varint,3,opt,name=recursive,proto3" json:"recursive,omitempty"`
+	// That there is no such file is no error.
+	MissingOk     bool `protobuf:"varint,4,opt,name=missing_ok,json=missingOk,proto3" json:"missing_ok,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveRequest) Reset() {
+	*x = RemoveRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveRequest) ProtoMessage() {}
+
+func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
+func (*RemoveRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *RemoveRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *RemoveRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *RemoveRequest) GetRecursive() bool {
+	if x != nil {
+		return x.Recursive
+	}
+	return false
+}
+
+func (x *RemoveRequest) GetMissingOk() bool {
+	if x != nil {
+		return x.MissingOk
+	}
+	return false
+}
+
+type RemoveResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Files, directories and links that were removed; 0 when there was none.
+	Removed       uint64 `protobuf:"varint,1,opt,name=removed,proto3" json:"removed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveResponse) Reset() {
+	*x = RemoveResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveResponse) ProtoMessage() {}
+
+func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveResponse.ProtoReflect.Descriptor instead.
+func (*RemoveResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *RemoveResponse) GetRemoved() uint64 {
+	if x != nil {
+		return x.Removed
+	}
+	return 0
+}
+
+type SetAttributesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// Change a symbolic link itself instead of what it points to (owner, group and times; a link has no mode).
+	NoFollowSymlinks bool `protobuf:"varint,3,opt,name=no_follow_symlinks,json=noFollowSymlinks,proto3" json:"no_follow_symlinks,omitempty"`
+	// Permission bits, 0 to 07777.
+	Mode *uint32 `protobuf:"varint,4,opt,name=mode,proto3,oneof" json:"mode,omitempty"`
+	// Name or number; as chown(2) only root may change it.
+	Owner string `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Name or number.
+	Group        string                 `protobuf:"bytes,6,opt,name=group,proto3" json:"group,omitempty"`
+	ModifiedTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=modified_time,json=modifiedTime,proto3" json:"modified_time,omitempty"`
+	AccessedTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=accessed_time,json=accessedTime,proto3" json:"accessed_time,omitempty"`
+	// Extended attributes to set; names begin with "user.".
+	SetXattrs map[string][]byte `protobuf:"bytes,9,rep,name=set_xattrs,json=setXattrs,proto3" json:"set_xattrs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Extended attributes to remove; one that is missing is no error.
+	RemoveXattrs  []string `protobuf:"bytes,10,rep,name=remove_xattrs,json=removeXattrs,proto3" json:"remove_xattrs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetAttributesRequest) Reset() {
+	*x = SetAttributesRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetAttributesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetAttributesRequest) ProtoMessage() {}
+
+func (x *SetAttributesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetAttributesRequest.ProtoReflect.Descriptor instead.
+func (*SetAttributesRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *SetAttributesRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *SetAttributesRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *SetAttributesRequest) GetNoFollowSymlinks() bool {
+	if x != nil {
+		return x.NoFollowSymlinks
+	}
+	return false
+}
+
+func (x *SetAttributesRequest) GetMode() uint32 {
+	if x != nil && x.Mode != nil {
+		return *x.Mode
+	}
+	return 0
+}
+
+func (x *SetAttributesRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *SetAttributesRequest) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *SetAttributesRequest) GetModifiedTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ModifiedTime
+	}
+	return nil
+}
+
+func (x *SetAttributesRequest) GetAccessedTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AccessedTime
+	}
+	return nil
+}
+
+func (x *SetAttributesRequest) GetSetXattrs() map[string][]byte {
+	if x != nil {
+		return x.SetXattrs
+	}
+	return nil
+}
+
+func (x *SetAttributesRequest) GetRemoveXattrs() []string {
+	if x != nil {
+		return x.RemoveXattrs
+	}
+	return nil
+}
+
+type SetAttributesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entry         *EntryInfo             `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetAttributesResponse) Reset() {
+	*x = SetAttributesResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetAttributesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetAttributesResponse) ProtoMessage() {}
+
+func (x *SetAttributesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetAttributesResponse.ProtoReflect.Descriptor instead.
+func (*SetAttributesResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *SetAttributesResponse) GetEntry() *EntryInfo {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+type WatchDirectoryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. A symbolic link to a directory is followed.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+	User    string        `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	Options *WatchOptions `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
+	// Between two keepalives when nothing else is sent: 1 s to 30 s, the default.
+	KeepaliveInterval *durationpb.Duration `protobuf:"bytes,4,opt,name=keepalive_interval,json=keepaliveInterval,proto3" json:"keepalive_interval,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *WatchDirectoryRequest) Reset() {
+	*x = WatchDirectoryRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchDirectoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchDirectoryRequest) ProtoMessage() {}
+
+func (x *WatchDirectoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchDirectoryRequest.ProtoReflect.Descriptor instead.
+func (*WatchDirectoryRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *WatchDirectoryRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *WatchDirectoryRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *WatchDirectoryRequest) GetOptions() *WatchOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+func (x *WatchDirectoryRequest) GetKeepaliveInterval() *durationpb.Duration {
+	if x != nil {
+		return x.KeepaliveInterval
+	}
+	return nil
+}
+
+type WatchOptions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is below too. Symbolic links are not followed, other file systems are not entered.
+	Recursive bool `protobuf:"varint,1,opt,name=recursive,proto3" json:"recursive,omitempty"`
+	// Only changes of paths that match one of these globs (as FindRequest.include). Empty: all.
+	Include []string `protobuf:"bytes,2,rep,name=include,proto3" json:"include,omitempty"`
+	// No changes of paths that match one of these globs, and nothing of the directories that match.
+	Exclude []string `protobuf:"bytes,3,rep,name=exclude,proto3" json:"exclude,omitempty"`
+	// Wait until nothing has happened to a path for so long and then report what came of it at once: at most 10 s. Default: none.
+	Debounce *durationpb.Duration `protobuf:"bytes,4,opt,name=debounce,proto3" json:"debounce,omitempty"`
+	// Kinds to report. Empty: all.
+	Kinds         []FileChangeKind `protobuf:"varint,5,rep,packed,name=kinds,proto3,enum=picod.v1.FileChangeKind" json:"kinds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchOptions) Reset() {
+	*x = WatchOptions{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchOptions) ProtoMessage() {}
+
+func (x *WatchOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchOptions.ProtoReflect.Descriptor instead.
+func (*WatchOptions) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *WatchOptions) GetRecursive() bool {
+	if x != nil {
+		return x.Recursive
+	}
+	return false
+}
+
+func (x *WatchOptions) GetInclude() []string {
+	if x != nil {
+		return x.Include
+	}
+	return nil
+}
+
+func (x *WatchOptions) GetExclude() []string {
+	if x != nil {
+		return x.Exclude
+	}
+	return nil
+}
+
+func (x *WatchOptions) GetDebounce() *durationpb.Duration {
+	if x != nil {
+		return x.Debounce
+	}
+	return nil
+}
+
+func (x *WatchOptions) GetKinds() []FileChangeKind {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+type FileChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  FileChangeKind         `protobuf:"varint,1,opt,name=kind,proto3,enum=picod.v1.FileChangeKind" json:"kind,omitempty"`
+	// As EntryInfo.path.
+	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// Where it was; only of MOVED.
+	FromPath string `protobuf:"bytes,3,opt,name=from_path,json=fromPath,proto3" json:"from_path,omitempty"`
+	// It is a directory.
+	IsDirectory bool `protobuf:"varint,4,opt,name=is_directory,json=isDirectory,proto3" json:"is_directory,omitempty"`
+	// When the daemon saw it.
+	Time          *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileChange) Reset() {
+	*x = FileChange{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileChange) ProtoMessage() {}
+
+func (x *FileChange) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileChange.ProtoReflect.Descriptor instead.
+func (*FileChange) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *FileChange) GetKind() FileChangeKind {
+	if x != nil {
+		return x.Kind
+	}
+	return FileChangeKind_FILE_CHANGE_KIND_UNSPECIFIED
+}
+
+func (x *FileChange) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *FileChange) GetFromPath() string {
+	if x != nil {
+		return x.FromPath
+	}
+	return ""
+}
+
+func (x *FileChange) GetIsDirectory() bool {
+	if x != nil {
+		return x.IsDirectory
+	}
+	return false
+}
+
+func (x *FileChange) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+type WatchDirectoryResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Event:
+	//
+	//	*WatchDirectoryResponse_Ready
+	//	*WatchDirectoryResponse_Change
+	//	*WatchDirectoryResponse_Overflow
+	//	*WatchDirectoryResponse_Unwatched
+	//	*WatchDirectoryResponse_Keepalive
+	//	*WatchDirectoryResponse_Ended
+	Event         isWatchDirectoryResponse_Event `protobuf_oneof:"event"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchDirectoryResponse) Reset() {
+	*x = WatchDirectoryResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchDirectoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchDirectoryResponse) ProtoMessage() {}
+
+func (x *WatchDirectoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchDirectoryResponse.ProtoReflect.Descriptor instead.
+func (*WatchDirectoryResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *WatchDirectoryResponse) GetEvent() isWatchDirectoryResponse_Event {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *WatchDirectoryResponse) GetReady() *WatchReady {
+	if x != nil {
+		if x, ok := x.Event.(*WatchDirectoryResponse_Ready); ok {
+			return x.Ready
+		}
+	}
+	return nil
+}
+
+func (x *WatchDirectoryResponse) GetChange() *FileChange {
+	if x != nil {
+		if x, ok := x.Event.(*WatchDirectoryResponse_Change); ok {
+			return x.Change
+		}
+	}
+	return nil
+}
+
+func (x *WatchDirectoryResponse) GetOverflow() *WatchOverflow {
+	if x != nil {
+		if x, ok := x.Event.(*WatchDirectoryResponse_Overflow); ok {
+			return x.Overflow
+		}
+	}
+	return nil
+}
+
+func (x *WatchDirectoryResponse) GetUnwatched() *UnreadableEntry {
+	if x != nil {
+		if x, ok := x.Event.(*WatchDirectoryResponse_Unwatched); ok {
+			return x.Unwatched
+		}
+	}
+	return nil
+}
+
+func (x *WatchDirectoryResponse) GetKeepalive() *WatchKeepalive {
+	if x != nil {
+		if x, ok := x.Event.(*WatchDirectoryResponse_Keepalive); ok {
+			return x.Keepalive
+		}
+	}
+	return nil
+}
+
+func (x *WatchDirectoryResponse) GetEnded() *WatchEnded {
+	if x != nil {
+		if x, ok := x.Event.(*WatchDirectoryResponse_Ended); ok {
+			return x.Ended
+		}
+	}
+	return nil
+}
+
+type isWatchDirectoryResponse_Event interface {
+	isWatchDirectoryResponse_Event()
+}
+
+type WatchDirectoryResponse_Ready struct {
+	// First: from now on every change is reported.
+	Ready *WatchReady `protobuf:"bytes,1,opt,name=ready,proto3,oneof"`
+}
+
+type WatchDirectoryResponse_Change struct {
+	Change *FileChange `protobuf:"bytes,2,opt,name=change,proto3,oneof"`
+}
+
+type WatchDirectoryResponse_Overflow struct {
+	// Changes were lost because they came faster than they were taken; list the directory to know what is there.
+	Overflow *WatchOverflow `protobuf:"bytes,3,opt,name=overflow,proto3,oneof"`
+}
+
+type WatchDirectoryResponse_Unwatched struct {
+	// A directory below can no longer, or not, be watched.
+	Unwatched *UnreadableEntry `protobuf:"bytes,4,opt,name=unwatched,proto3,oneof"`
+}
+
+type WatchDirectoryResponse_Keepalive struct {
+	Keepalive *WatchKeepalive `protobuf:"bytes,5,opt,name=keepalive,proto3,oneof"`
+}
+
+type WatchDirectoryResponse_Ended struct {
+	// Last: the directory was removed, moved away or unmounted.
+	Ended *WatchEnded `protobuf:"bytes,6,opt,name=ended,proto3,oneof"`
+}
+
+func (*WatchDirectoryResponse_Ready) isWatchDirectoryResponse_Event() {}
+
+func (*WatchDirectoryResponse_Change) isWatchDirectoryResponse_Event() {}
+
+func (*WatchDirectoryResponse_Overflow) isWatchDirectoryResponse_Event() {}
+
+func (*WatchDirectoryResponse_Unwatched) isWatchDirectoryResponse_Event() {}
+
+func (*WatchDirectoryResponse_Keepalive) isWatchDirectoryResponse_Event() {}
+
+func (*WatchDirectoryResponse_Ended) isWatchDirectoryResponse_Event() {}
+
+type WatchReady struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Directories that are watched.
+	Directories   uint32 `protobuf:"varint,1,opt,name=directories,proto3" json:"directories,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchReady) Reset() {
+	*x = WatchReady{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchReady) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchReady) ProtoMessage() {}
+
+func (x *WatchReady) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchReady.ProtoReflect.Descriptor instead.
+func (*WatchReady) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *WatchReady) GetDirectories() uint32 {
+	if x != nil {
+		return x.Directories
+	}
+	return 0
+}
+
+type WatchOverflow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchOverflow) Reset() {
+	*x = WatchOverflow{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchOverflow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchOverflow) ProtoMessage() {}
+
+func (x *WatchOverflow) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchOverflow.ProtoReflect.Descriptor instead.
+func (*WatchOverflow) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{40}
+}
+
+type WatchKeepalive struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchKeepalive) Reset() {
+	*x = WatchKeepalive{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchKeepalive) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchKeepalive) ProtoMessage() {}
+
+func (x *WatchKeepalive) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchKeepalive.ProtoReflect.Descriptor instead.
+func (*WatchKeepalive) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{41}
+}
+
+type WatchEnded struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One sentence for a person.
+	Message       string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchEnded) Reset() {
+	*x = WatchEnded{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchEnded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchEnded) ProtoMessage() {}
+
+func (x *WatchEnded) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchEnded.ProtoReflect.Descriptor instead.
+func (*WatchEnded) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *WatchEnded) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+type GetChangesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// The same for all calls with a cursor.
+	Options *WatchOptions `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
+	// From the answer before. Empty: begin.
+	Cursor string `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// Wait for a change so long when there is none yet: at most 30 s. Default: not at all.
+	Wait          *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetChangesRequest) Reset() {
+	*x = GetChangesRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetChangesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetChangesRequest) ProtoMessage() {}
+
+func (x *GetChangesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetChangesRequest.ProtoReflect.Descriptor instead.
+func (*GetChangesRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *GetChangesRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *GetChangesRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *GetChangesRequest) GetOptions() *WatchOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+func (x *GetChangesRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+func (x *GetChangesRequest) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+type GetChangesResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Changes []*FileChange          `protobuf:"bytes,1,rep,name=changes,proto3" json:"changes,omitempty"`
+	// For the next call.
+	Cursor string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// Changes before these are missing.
+	HistoryLost bool `protobuf:"varint,3,opt,name=history_lost,json=historyLost,proto3" json:"history_lost,omitempty"`
+	// More changes are waiting.
+	More          bool `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetChangesResponse) Reset() {
+	*x = GetChangesResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetChangesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetChangesResponse) ProtoMessage() {}
+
+func (x *GetChangesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetChangesResponse.ProtoReflect.Descriptor instead.
+func (*GetChangesResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *GetChangesResponse) GetChanges() []*FileChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *GetChangesResponse) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+func (x *GetChangesResponse) GetHistoryLost() bool {
+	if x != nil {
+		return x.HistoryLost
+	}
+	return false
+}
+
+func (x *GetChangesResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+type FindRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: where to begin. A symbolic link to a directory is followed; links below are not.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// Globs of the path below the beginning: `*`, `?`, `[a-z]`, `{a,b}` and `**` for any number of directories. One without a slash matches
+	// the name anywhere. Empty: everything.
+	Include []string `protobuf:"bytes,3,rep,name=include,proto3" json:"include,omitempty"`
+	// Globs of what is left out; a directory that matches is not entered.
+	Exclude []string `protobuf:"bytes,4,rep,name=exclude,proto3" json:"exclude,omitempty"`
+	// Leave out what .gitignore files (of the beginning and below), `.git/info/exclude` and `.git` itself exclude, as git(1) does.
+	Gitignore bool `protobuf:"varint,5,opt,name=gitignore,proto3" json:"gitignore,omitempty"`
+	// Leave out names that begin with a dot, and what is in such directories.
+	SkipHidden bool `protobuf:"varint,6,opt,name=skip_hidden,json=skipHidden,proto3" json:"skip_hidden,omitempty"`
+	// Only these types. Empty: all.
+	Types []FileType `protobuf:"varint,7,rep,packed,name=types,proto3,enum=picod.v1.FileType" json:"types,omitempty"`
+	// Bytes, both included; files only.
+	MinSize *uint64 `protobuf:"varint,8,opt,name=min_size,json=minSize,proto3,oneof" json:"min_size,omitempty"`
+	MaxSize *uint64 `protobuf:"varint,9,opt,name=max_size,json=maxSize,proto3,oneof" json:"max_size,omitempty"`
+	// Last modified at or after, and before.
+	ModifiedSince  *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=modified_since,json=modifiedSince,proto3" json:"modified_since,omitempty"`
+	ModifiedBefore *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=modified_before,json=modifiedBefore,proto3" json:"modified_before,omitempty"`
+	// As ListDirectoryRequest.depth, but without a limit by default.
+	Depth uint32 `protobuf:"varint,12,opt,name=depth,proto3" json:"depth,omitempty"`
+	// Entries to send; the rest is only counted. Default and 0: no limit.
+	MaxResults    uint64 `protobuf:"varint,13,opt,name=max_results,json=maxResults,proto3" json:"max_results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindRequest) Reset() {
+	*x = FindRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindRequest) ProtoMessage() {}
+
+func (x *FindRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindRequest.ProtoReflect.Descriptor instead.
+func (*FindRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *FindRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *FindRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *FindRequest) GetInclude() []string {
+	if x != nil {
+		return x.Include
+	}
+	return nil
+}
+
+func (x *FindRequest) GetExclude() []string {
+	if x != nil {
+		return x.Exclude
+	}
+	return nil
+}
+
+func (x *FindRequest) GetGitignore() bool {
+	if x != nil {
+		return x.Gitignore
+	}
+	return false
+}
+
+func (x *FindRequest) GetSkipHidden() bool {
+	if x != nil {
+		return x.SkipHidden
+	}
+	return false
+}
+
+func (x *FindRequest) GetTypes() []FileType {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *FindRequest) GetMinSize() uint64 {
+	if x != nil && x.MinSize != nil {
+		return *x.MinSize
+	}
+	return 0
+}
+
+func (x *FindRequest) GetMaxSize() uint64 {
+	if x != nil && x.MaxSize != nil {
+		return *x.MaxSize
+	}
+	return 0
+}
+
+func (x *FindRequest) GetModifiedSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ModifiedSince
+	}
+	return nil
+}
+
+func (x *FindRequest) GetModifiedBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ModifiedBefore
+	}
+	return nil
+}
+
+func (x *FindRequest) GetDepth() uint32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
+func (x *FindRequest) GetMaxResults() uint64 {
+	if x != nil {
+		return x.MaxResults
+	}
+	return 0
+}
+
+type FindResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Some of what was found.
+	Entries []*EntryInfo `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// Present in the last message.
+	Summary       *FindSummary `protobuf:"bytes,2,opt,name=summary,proto3" json:"summary,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindResponse) Reset() {
+	*x = FindResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindResponse) ProtoMessage() {}
+
+func (x *FindResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindResponse.ProtoReflect.Descriptor instead.
+func (*FindResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *FindResponse) GetEntries() []*EntryInfo {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *FindResponse) GetSummary() *FindSummary {
+	if x != nil {
+		return x.Summary
+	}
+	return nil
+}
+
+type FindSummary struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Entries that match, also those beyond `max_results`.
+	Matched uint64 `protobuf:"varint,1,opt,name=matched,proto3" json:"matched,omitempty"`
+	// Entries that were looked at.
+	Visited uint64 `protobuf:"varint,2,opt,name=visited,proto3" json:"visited,omitempty"`
+	// Directories and files that could not be read, at most 100 of them named.
+	UnreadableCount uint64             `protobuf:"varint,3,opt,name=unreadable_count,json=unreadableCount,proto3" json:"unreadable_count,omitempty"`
+	Unreadable      []*UnreadableEntry `protobuf:"bytes,4,rep,name=unreadable,proto3" json:"unreadable,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *FindSummary) Reset() {
+	*x = FindSummary{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindSummary) ProtoMessage() {}
+
+func (x *FindSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindSummary.ProtoReflect.Descriptor instead.
+func (*FindSummary) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *FindSummary) GetMatched() uint64 {
+	if x != nil {
+		return x.Matched
+	}
+	return 0
+}
+
+func (x *FindSummary) GetVisited() uint64 {
+	if x != nil {
+		return x.Visited
+	}
+	return 0
+}
+
+func (x *FindSummary) GetUnreadableCount() uint64 {
+	if x != nil {
+		return x.UnreadableCount
+	}
+	return 0
+}
+
+func (x *FindSummary) GetUnreadable() []*UnreadableEntry {
+	if x != nil {
+		return x.Unreadable
+	}
+	return nil
+}
+
+type SearchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: a file, or a directory to search below.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// Required: what to look for within a line.
+	Pattern string `protobuf:"bytes,3,opt,name=pattern,proto3" json:"pattern,omitempty"`
+	// `pattern` is a regular expression in RE2 syntax instead of a literal text.
+	Regex      bool `protobuf:"varint,4,opt,name=regex,proto3" json:"regex,omitempty"`
+	IgnoreCase bool `protobuf:"varint,5,opt,name=ignore_case,json=ignoreCase,proto3" json:"ignore_case,omitempty"`
+	// As FindRequest.
+	Include    []string `protobuf:"bytes,6,rep,name=include,proto3" json:"include,omitempty"`
+	Exclude    []string `protobuf:"bytes,7,rep,name=exclude,proto3" json:"exclude,omitempty"`
+	Gitignore  bool     `protobuf:"varint,8,opt,name=gitignore,proto3" json:"gitignore,omitempty"`
+	SkipHidden bool     `protobuf:"varint,9,opt,name=skip_hidden,json=skipHidden,proto3" json:"skip_hidden,omitempty"`
+	// Lines to send before and after each line that matches, at most 100 each.
+	ContextBefore uint32 `protobuf:"varint,10,opt,name=context_before,json=contextBefore,proto3" json:"context_before,omitempty"`
+	ContextAfter  uint32 `protobuf:"varint,11,opt,name=context_after,json=contextAfter,proto3" json:"context_after,omitempty"`
+	// Matching lines to send, in all and of each file; the rest is only counted. Default 1,000 in all; 0 of a file: no limit.
+	MaxMatches        *uint64 `protobuf:"varint,12,opt,name=max_matches,json=maxMatches,proto3,oneof" json:"max_matches,omitempty"`
+	MaxMatchesPerFile uint64  `protobuf:"varint,13,opt,name=max_matches_per_file,json=maxMatchesPerFile,proto3" json:"max_matches_per_file,omitempty"`
+	// Bytes of a line that are sent, around the first match of it. Default 1,024, at most 64 KiB.
+	MaxLineBytes *uint32 `protobuf:"varint,14,opt,name=max_line_bytes,json=maxLineBytes,proto3,oneof" json:"max_line_bytes,omitempty"`
+	// Only count.
+	CountOnly     bool `protobuf:"varint,15,opt,name=count_only,json=countOnly,proto3" json:"count_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchRequest) Reset() {
+	*x = SearchRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchRequest) ProtoMessage() {}
+
+func (x *SearchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchRequest.ProtoReflect.Descriptor instead.
+func (*SearchRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *SearchRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *SearchRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *SearchRequest) GetPattern() string {
+	if x != nil {
+		return x.Pattern
+	}
+	return ""
+}
+
+func (x *SearchRequest) GetRegex() bool {
+	if x != nil {
+		return x.Regex
+	}
+	return false
+}
+
+func (x *SearchRequest) GetIgnoreCase() bool {
+	if x != nil {
+		return x.IgnoreCase
+	}
+	return false
+}
+
+func (x *SearchRequest) GetInclude() []string {
+	if x != nil {
+		return x.Include
+	}
+	return nil
+}
+
+func (x *SearchRequest) GetExclude() []string {
+	if x != nil {
+		return x.Exclude
+	}
+	return nil
+}
+
+func (x *SearchRequest) GetGitignore() bool {
+	if x != nil {
+		return x.Gitignore
+	}
+	return false
+}
+
+func (x *SearchRequest) GetSkipHidden() bool {
+	if x != nil {
+		return x.SkipHidden
+	}
+	return false
+}
+
+func (x *SearchRequest) GetContextBefore() uint32 {
+	if x != nil {
+		return x.ContextBefore
+	}
+	return 0
+}
+
+func (x *SearchRequest) GetContextAfter() uint32 {
+	if x != nil {
+		return x.ContextAfter
+	}
+	return 0
+}
+
+func (x *SearchRequest) GetMaxMatches() uint64 {
+	if x != nil && x.MaxMatches != nil {
+		return *x.MaxMatches
+	}
+	return 0
+}
+
+func (x *SearchRequest) GetMaxMatchesPerFile() uint64 {
+	if x != nil {
+		return x.MaxMatchesPerFile
+	}
+	return 0
+}
+
+func (x *SearchRequest) GetMaxLineBytes() uint32 {
+	if x != nil && x.MaxLineBytes != nil {
+		return *x.MaxLineBytes
+	}
+	return 0
+}
+
+func (x *SearchRequest) GetCountOnly() bool {
+	if x != nil {
+		return x.CountOnly
+	}
+	return false
+}
+
+type SearchResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Event:
+	//
+	//	*SearchResponse_Match
+	//	*SearchResponse_Summary
+	Event         isSearchResponse_Event `protobuf_oneof:"event"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchResponse) Reset() {
+	*x = SearchResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchResponse) ProtoMessage() {}
+
+func (x *SearchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchResponse.ProtoReflect.Descriptor instead.
+func (*SearchResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *SearchResponse) GetEvent() isSearchResponse_Event {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *SearchResponse) GetMatch() *SearchMatch {
+	if x != nil {
+		if x, ok := x.Event.(*SearchResponse_Match); ok {
+			return x.Match
+		}
+	}
+	return nil
+}
+
+func (x *SearchResponse) GetSummary() *SearchSummary {
+	if x != nil {
+		if x, ok := x.Event.(*SearchResponse_Summary); ok {
+			return x.Summary
+		}
+	}
+	return nil
+}
+
+type isSearchResponse_Event interface {
+	isSearchResponse_Event()
+}
+
+type SearchResponse_Match struct {
+	Match *SearchMatch `protobuf:"bytes,1,opt,name=match,proto3,oneof"`
+}
+
+type SearchResponse_Summary struct {
+	// Last.
+	Summary *SearchSummary `protobuf:"bytes,2,opt,name=summary,proto3,oneof"`
+}
+
+func (*SearchResponse_Match) isSearchResponse_Event() {}
+
+func (*SearchResponse_Summary) isSearchResponse_Event() {}
+
+type SearchMatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// From 1.
+	LineNumber uint64 `protobuf:"varint,2,opt,name=line_number,json=lineNumber,proto3" json:"line_number,omitempty"`
+	// Without its line ending; bytes that are not UTF-8 replaced by U+FFFD.
+	Line string `protobuf:"bytes,3,opt,name=line,proto3" json:"line,omitempty"`
+	// Position of the line's first byte in the file.
+	Offset uint64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Where the pattern is in `line`, in bytes of its UTF-8.
+	Matches []*ByteRange `protobuf:"bytes,5,rep,name=matches,proto3" json:"matches,omitempty"`
+	// Lines around it that are no match themselves and were not sent with the match before.
+	Before []string `protobuf:"bytes,6,rep,name=before,proto3" json:"before,omitempty"`
+	After  []string `protobuf:"bytes,7,rep,name=after,proto3" json:"after,omitempty"`
+	// The line is longer than what was sent of it.
+	LineTruncated bool `protobuf:"varint,8,opt,name=line_truncated,json=lineTruncated,proto3" json:"line_truncated,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchMatch) Reset() {
+	*x = SearchMatch{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchMatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchMatch) ProtoMessage() {}
+
+func (x *SearchMatch) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchMatch.ProtoReflect.Descriptor instead.
+func (*SearchMatch) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *SearchMatch) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *SearchMatch) GetLineNumber() uint64 {
+	if x != nil {
+		return x.LineNumber
+	}
+	return 0
+}
+
+func (x *SearchMatch) GetLine() string {
+	if x != nil {
+		return x.Line
+	}
+	return ""
+}
+
+func (x *SearchMatch) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *SearchMatch) GetMatches() []*ByteRange {
+	if x != nil {
+		return x.Matches
+	}
+	return nil
+}
+
+func (x *SearchMatch) GetBefore() []string {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
+func (x *SearchMatch) GetAfter() []string {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *SearchMatch) GetLineTruncated() bool {
+	if x != nil {
+		return x.LineTruncated
+	}
+	return false
+}
+
+type SearchSummary struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Lines that match, also those that were not sent.
+	MatchedLines uint64 `protobuf:"varint,1,opt,name=matched_lines,json=matchedLines,proto3" json:"matched_lines,omitempty"`
+	MatchedFiles uint64 `protobuf:"varint,2,opt,name=matched_files,json=matchedFiles,proto3" json:"matched_files,omitempty"`
+	// Text files that were searched to their end.
+	SearchedFiles uint64 `protobuf:"varint,3,opt,name=searched_files,json=searchedFiles,proto3" json:"searched_files,omitempty"`
+	BinaryFiles   uint64 `protobuf:"varint,4,opt,name=binary_files,json=binaryFiles,proto3" json:"binary_files,omitempty"`
+	// Bytes of the searched files.
+	SearchedBytes uint64 `protobuf:"varint,5,opt,name=searched_bytes,json=searchedBytes,proto3" json:"searched_bytes,omitempty"`
+	// Matches were left out because of a limit.
+	Truncated bool `protobuf:"varint,6,opt,name=truncated,proto3" json:"truncated,omitempty"`
+	// Files and directories that could not be read, at most 100 of them named.
+	UnreadableCount uint64             `protobuf:"varint,7,opt,name=unreadable_count,json=unreadableCount,proto3" json:"unreadable_count,omitempty"`
+	Unreadable      []*UnreadableEntry `protobuf:"bytes,8,rep,name=unreadable,proto3" json:"unreadable,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *SearchSummary) Reset() {
+	*x = SearchSummary{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchSummary) ProtoMessage() {}
+
+func (x *SearchSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchSummary.ProtoReflect.Descriptor instead.
+func (*SearchSummary) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *SearchSummary) GetMatchedLines() uint64 {
+	if x != nil {
+		return x.MatchedLines
+	}
+	return 0
+}
+
+func (x *SearchSummary) GetMatchedFiles() uint64 {
+	if x != nil {
+		return x.MatchedFiles
+	}
+	return 0
+}
+
+func (x *SearchSummary) GetSearchedFiles() uint64 {
+	if x != nil {
+		return x.SearchedFiles
+	}
+	return 0
+}
+
+func (x *SearchSummary) GetBinaryFiles() uint64 {
+	if x != nil {
+		return x.BinaryFiles
+	}
+	return 0
+}
+
+func (x *SearchSummary) GetSearchedBytes() uint64 {
+	if x != nil {
+		return x.SearchedBytes
+	}
+	return 0
+}
+
+func (x *SearchSummary) GetTruncated() bool {
+	if x != nil {
+		return x.Truncated
+	}
+	return false
+}
+
+func (x *SearchSummary) GetUnreadableCount() uint64 {
+	if x != nil {
+		return x.UnreadableCount
+	}
+	return 0
+}
+
+func (x *SearchSummary) GetUnreadable() []*UnreadableEntry {
+	if x != nil {
+		return x.Unreadable
+	}
+	return nil
+}
+
+type ReadArchiveRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: a directory, or a single file.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
+	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// Compress it with gzip.
+	Gzip bool `protobuf:"varint,3,opt,name=gzip,proto3" json:"gzip,omitempty"`
+	// As FindRequest.
+	Include   []string `protobuf:"bytes,4,rep,name=include,proto3" json:"include,omitempty"`
+	Exclude   []string `protobuf:"bytes,5,rep,name=exclude,proto3" json:"exclude,omitempty"`
+	Gitignore bool     `protobuf:"varint,6,opt,name=gitignore,proto3" json:"gitignore,omitempty"`
+	// Pass over what cannot be read; the summary counts it.
+	SkipUnreadable bool `protobuf:"varint,7,opt,name=skip_unreadable,json=skipUnreadable,proto3" json:"skip_unreadable,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ReadArchiveRequest) Reset() {
+	*x = ReadArchiveRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadArchiveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadArchiveRequest) ProtoMessage() {}
+
+func (x *ReadArchiveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadArchiveRequest.ProtoReflect.Descriptor instead.
+func (*ReadArchiveRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *ReadArchiveRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *ReadArchiveRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *ReadArchiveRequest) GetGzip() bool {
+	if x != nil {
+		return x.Gzip
+	}
+	return false
+}
+
+func (x *ReadArchiveRequest) GetInclude() []string {
+	if x != nil {
+		return x.Include
+	}
+	return nil
+}
+
+func (x *ReadArchiveRequest) GetExclude() []string {
+	if x != nil {
+		return x.Exclude
+	}
+	return nil
+}
+
+func (x *ReadArchiveRequest) GetGitignore() bool {
+	if x != nil {
+		return x.Gitignore
+	}
+	return false
+}
+
+func (x *ReadArchiveRequest) GetSkipUnreadable() bool {
+	if x != nil {
+		return x.SkipUnreadable
+	}
+	return false
+}
+
+type ReadArchiveResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Response:
+	//
+	//	*ReadArchiveResponse_Metadata
+	//	*ReadArchiveResponse_Chunk
+	//	*ReadArchiveResponse_Summary
+	Response      isReadArchiveResponse_Response `protobuf_oneof:"response"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadArchiveResponse) Reset() {
+	*x = ReadArchiveResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadArchiveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadArchiveResponse) ProtoMessage() {}
+
+func (x *ReadArchiveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadArchiveResponse.ProtoReflect.Descriptor instead.
+func (*ReadArchiveResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *ReadArchiveResponse) GetResponse() isReadArchiveResponse_Response {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+func (x *ReadArchiveResponse) GetMetadata() *ReadArchiveMetadata {
+	if x != nil {
+		if x, ok := x.Response.(*ReadArchiveResponse_Metadata); ok {
+			return x.Metadata
+		}
+	}
+	return nil
+}
+
+func (x *ReadArchiveResponse) GetChunk() []byte {
+	if x != nil {
+		if x, ok := x.Response.(*ReadArchiveResponse_Chunk); ok {
+			return x.Chunk
+		}
+	}
+	return nil
+}
+
+func (x *ReadArchiveResponse) GetSummary() *ReadArchiveSummary {
+	if x != nil {
+		if x, ok := x.Response.(*ReadArchiveResponse_Summary); ok {
+			return x.Summary
+		}
+	}
+	return nil
+}
+
+type isReadArchiveResponse_Response interface {
+	isReadArchiveResponse_Response()
+}
+
+type ReadArchiveResponse_Metadata struct {
+	// First, exactly once.
+	Metadata *ReadArchiveMetadata `protobuf:"bytes,1,opt,name=metadata,proto3,oneof"`
+}
+
+type ReadArchiveResponse_Chunk struct {
+	// At most 1 MiB each.
+	Chunk []byte `protobuf:"bytes,2,opt,name=chunk,proto3,oneof"`
+}
+
+type ReadArchiveResponse_Summary struct {
+	// Last, exactly once.
+	Summary *ReadArchiveSummary `protobuf:"bytes,3,opt,name=summary,proto3,oneof"`
+}
+
+func (*ReadArchiveResponse_Metadata) isReadArchiveResponse_Response() {}
+
+func (*ReadArchiveResponse_Chunk) isReadArchiveResponse_Response() {}
+
+func (*ReadArchiveResponse_Summary) isReadArchiveResponse_Response() {}
+
+type ReadArchiveMetadata struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is being archived.
+	Entry         *EntryInfo `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadArchiveMetadata) Reset() {
+	*x = ReadArchiveMetadata{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadArchiveMetadata) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadArchiveMetadata) ProtoMessage() {}
+
+func (x *ReadArchiveMetadata) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadArchiveMetadata.ProtoReflect.Descriptor instead.
+func (*ReadArchiveMetadata) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *ReadArchiveMetadata) GetEntry() *EntryInfo {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+type ReadArchiveSummary struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Entries in the archive.
+	Entries uint64 `protobuf:"varint,1,opt,name=entries,proto3" json:"entries,omitempty"`
+	// Bytes of the archive as it was sent.
+	ArchiveBytes uint64 `protobuf:"varint,2,opt,name=archive_bytes,json=archiveBytes,proto3" json:"archive_bytes,omitempty"`
+	// Lower-case hexadecimal SHA-256 of the archive as it was sent.
+	Sha256 string `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	// What was passed over, at most 100 of it named.
+	UnreadableCount uint64             `protobuf:"varint,4,opt,name=unreadable_count,json=unreadableCount,proto3" json:"unreadable_count,omitempty"`
+	Unreadable      []*UnreadableEntry `protobuf:"bytes,5,rep,name=unreadable,proto3" json:"unreadable,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *ReadArchiveSummary) Reset() {
+	*x = ReadArchiveSummary{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadArchiveSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadArchiveSummary) ProtoMessage() {}
+
+func (x *ReadArchiveSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadArchiveSummary.ProtoReflect.Descriptor instead.
+func (*ReadArchiveSummary) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *ReadArchiveSummary) GetEntries() uint64 {
+	if x != nil {
+		return x.Entries
+	}
+	return 0
+}
+
+func (x *ReadArchiveSummary) GetArchiveBytes() uint64 {
+	if x != nil {
+		return x.ArchiveBytes
+	}
+	return 0
+}
+
+func (x *ReadArchiveSummary) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *ReadArchiveSummary) GetUnreadableCount() uint64 {
+	if x != nil {
+		return x.UnreadableCount
+	}
+	return 0
+}
+
+func (x *ReadArchiveSummary) GetUnreadable() []*UnreadableEntry {
+	if x != nil {
+		return x.Unreadable
+	}
+	return nil
+}
+
+type WriteArchiveRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Request:
+	//
+	//	*WriteArchiveRequest_Metadata
+	//	*WriteArchiveRequest_Chunk
+	Request       isWriteArchiveRequest_Request `protobuf_oneof:"request"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteArchiveRequest) Reset() {
+	*x = WriteArchiveRequest{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteArchiveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteArchiveRequest) ProtoMessage() {}
+
+func (x *WriteArchiveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteArchiveRequest.ProtoReflect.Descriptor instead.
+func (*WriteArchiveRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *WriteArchiveRequest) GetRequest() isWriteArchiveRequest_Request {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *WriteArchiveRequest) GetMetadata() *WriteArchiveMetadata {
+	if x != nil {
+		if x, ok := x.Request.(*WriteArchiveRequest_Metadata); ok {
+			return x.Metadata
+		}
+	}
+	return nil
+}
+
+func (x *WriteArchiveRequest) GetChunk() []byte {
+	if x != nil {
+		if x, ok := x.Request.(*WriteArchiveRequest_Chunk); ok {
+			return x.Chunk
+		}
+	}
+	return nil
+}
+
+type isWriteArchiveRequest_Request interface {
+	isWriteArchiveRequest_Request()
+}
+
+type WriteArchiveRequest_Metadata struct {
+	// First, exactly once.
+	Metadata *WriteArchiveMetadata `protobuf:"bytes,1,opt,name=metadata,proto3,oneof"`
+}
+
+type WriteArchiveRequest_Chunk struct {
+	Chunk []byte `protobuf:"bytes,2,opt,name=chunk,proto3,oneof"`
+}
+
+func (*WriteArchiveRequest_Metadata) isWriteArchiveRequest_Request() {}
+
+func (*WriteArchiveRequest_Chunk) isWriteArchiveRequest_Request() {}
+
+type WriteArchiveMetadata struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: the directory to unpack into. It is made when it is missing, with its parents. A link to a directory is followed; one that
+	// leads nowhere is NOT_FOUND.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Name or numeric id of the user to act as; what is unpacked belongs to that user. Default: the daemon's `--user`, else the user it runs as.
+	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// Replace the directory as a whole by what is in the archive, or change nothing.
+	Atomic bool `protobuf:"varint,3,opt,name=atomic,proto3" json:"atomic,omitempty"`
+	// Bytes that may be unpacked, headers and the content of holes not counted. Default 16 GiB.
+	MaxBytes *uint64 `protobuf:"varint,4,opt,name=max_bytes,json=maxBytes,proto3,oneof" json:"max_bytes,omitempty"`
+	// Entries that may be unpacked. Default 1,000,000.
+	MaxEntries *uint64 `protobuf:"varint,5,opt,name=max_entries,json=maxEntries,proto3,oneof" json:"max_entries,omitempty"`
+	// Give files the owner and group that the archive names; only root may. Default: the acting user's.
+	PreserveOwner bool `protobuf:"varint,6,opt,name=preserve_owner,json=preserveOwner,proto3" json:"preserve_owner,omitempty"`
+	// Hexadecimal SHA-256 of all chunks; with `atomic` verified before anything is visible.
+	Sha256        string `protobuf:"bytes,7,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteArchiveMetadata) Reset() {
+	*x = WriteArchiveMetadata{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteArchiveMetadata) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteArchiveMetadata) ProtoMessage() {}
+
+func (x *WriteArchiveMetadata) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteArchiveMetadata.ProtoReflect.Descriptor instead.
+func (*WriteArchiveMetadata) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *WriteArchiveMetadata) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *WriteArchiveMetadata) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *WriteArchiveMetadata) GetAtomic() bool {
+	if x != nil {
+		return x.Atomic
+	}
+	return false
+}
+
+func (x *WriteArchiveMetadata) GetMaxBytes() uint64 {
+	if x != nil && x.MaxBytes != nil {
+		return *x.MaxBytes
+	}
+	return 0
+}
+
+func (x *WriteArchiveMetadata) GetMaxEntries() uint64 {
+	if x != nil && x.MaxEntries != nil {
+		return *x.MaxEntries
+	}
+	return 0
+}
+
+func (x *WriteArchiveMetadata) GetPreserveOwner() bool {
+	if x != nil {
+		return x.PreserveOwner
+	}
+	return false
+}
+
+func (x *WriteArchiveMetadata) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+type WriteArchiveResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The directory as it is now.
+	Entry *EntryInfo `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	// Entries and bytes of files that were unpacked.
+	Entries uint64 `protobuf:"varint,2,opt,name=entries,proto3" json:"entries,omitempty"`
+	Bytes   uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Lower-case hexadecimal SHA-256 of all chunks.
+	Sha256        string `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteArchiveResponse) Reset() {
+	*x = WriteArchiveResponse{}
+	mi := &file_picod_v1_filesystem_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteArchiveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteArchiveResponse) ProtoMessage() {}
+
+func (x *WriteArchiveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_filesystem_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteArchiveResponse.ProtoReflect.Descriptor instead.
+func (*WriteArchiveResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *WriteArchiveResponse) GetEntry() *EntryInfo {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+func (x *WriteArchiveResponse) GetEntries() uint64 {
+	if x != nil {
+		return x.Entries
+	}
+	return 0
+}
+
+func (x *WriteArchiveResponse) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *WriteArchiveResponse) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
 type EntryInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Last component of the path.
@@ -882,14 +4567,23 @@ type EntryInfo struct {
 	// Present for a symbolic link that was not followed: its target, as readlink(2).
 	SymlinkTarget *string `protobuf:"bytes,10,opt,name=symlink_target,json=symlinkTarget,proto3,oneof" json:"symlink_target,omitempty"`
 	// Opaque version of the content and attributes: device, inode, size and the nanoseconds of the last modification and change.
-	Etag          string `protobuf:"bytes,11,opt,name=etag,proto3" json:"etag,omitempty"`
+	Etag string `protobuf:"bytes,11,opt,name=etag,proto3" json:"etag,omitempty"`
+	Uid  uint32 `protobuf:"varint,12,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid  uint32 `protobuf:"varint,13,opt,name=gid,proto3" json:"gid,omitempty"`
+	// Present when the name is not UTF-8: its bytes.
+	RawName      []byte                 `protobuf:"bytes,14,opt,name=raw_name,json=rawName,proto3,oneof" json:"raw_name,omitempty"`
+	AccessedTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=accessed_time,json=accessedTime,proto3" json:"accessed_time,omitempty"`
+	// Number of names that the file has.
+	HardLinks uint64 `protobuf:"varint,16,opt,name=hard_links,json=hardLinks,proto3" json:"hard_links,omitempty"`
+	// The extended attributes that begin with "user."; only of Stat, when they are asked for.
+	Xattrs        map[string][]byte `protobuf:"bytes,17,rep,name=xattrs,proto3" json:"xattrs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EntryInfo) Reset() {
 	*x = EntryInfo{}
-	mi := &file_picod_v1_filesystem_proto_msgTypes[10]
+	mi := &file_picod_v1_filesystem_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +4595,7 @@ func (x *EntryInfo) String() string {
 func (*EntryInfo) ProtoMessage() {}
 
 func (x *EntryInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_picod_v1_filesystem_proto_msgTypes[10]
+	mi := &file_picod_v1_filesystem_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +4608,7 @@ func (x *EntryInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryInfo.ProtoReflect.Descriptor instead.
 func (*EntryInfo) Descriptor() ([]byte, []int) {
-	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{10}
+	return file_picod_v1_filesystem_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *EntryInfo) GetName() string {
@@ -994,23 +4688,67 @@ func (x *EntryInfo) GetEtag() string {
 	return ""
 }
 
+func (x *EntryInfo) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *EntryInfo) GetGid() uint32 {
+	if x != nil {
+		return x.Gid
+	}
+	return 0
+}
+
+func (x *EntryInfo) GetRawName() []byte {
+	if x != nil {
+		return x.RawName
+	}
+	return nil
+}
+
+func (x *EntryInfo) GetAccessedTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AccessedTime
+	}
+	return nil
+}
+
+func (x *EntryInfo) GetHardLinks() uint64 {
+	if x != nil {
+		return x.HardLinks
+	}
+	return 0
+}
+
+func (x *EntryInfo) GetXattrs() map[string][]byte {
+	if x != nil {
+		return x.Xattrs
+	}
+	return nil
+}
+
 var File_picod_v1_filesystem_proto protoreflect.FileDescriptor
 
 const file_picod_v1_filesystem_proto_rawDesc = "" +
 	"\n" +
-	"\x19picod/v1/filesystem.proto\x12\bpicod.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"^\n" +
+	"\x19picod/v1/filesystem.proto\x12\bpicod.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"v\n" +
 	"\vStatRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12'\n" +
-	"\x0ffollow_symlinks\x18\x03 \x01(\bR\x0efollowSymlinks\"9\n" +
+	"\x0ffollow_symlinks\x18\x03 \x01(\bR\x0efollowSymlinks\x12\x16\n" +
+	"\x06xattrs\x18\x04 \x01(\bR\x06xattrs\"9\n" +
 	"\fStatResponse\x12)\n" +
-	"\x05entry\x18\x01 \x01(\v2\x13.picod.v1.EntryInfoR\x05entry\"\xa5\x01\n" +
+	"\x05entry\x18\x01 \x01(\v2\x13.picod.v1.EntryInfoR\x05entry\"\xbe\x01\n" +
 	"\x0fReadFileRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
 	"\x06offset\x18\x02 \x01(\x04H\x00R\x06offset\x88\x01\x01\x12\x1b\n" +
 	"\x06length\x18\x03 \x01(\x04H\x01R\x06length\x88\x01\x01\x12\x1a\n" +
 	"\bchecksum\x18\x04 \x01(\bR\bchecksum\x12\x12\n" +
-	"\x04user\x18\x05 \x01(\tR\x04userB\t\n" +
+	"\x04user\x18\x05 \x01(\tR\x04user\x12\x17\n" +
+	"\aif_etag\x18\x06 \x01(\tR\x06ifEtagB\t\n" +
 	"\a_offsetB\t\n" +
 	"\a_length\"\xa7\x01\n" +
 	"\x10ReadFileResponse\x128\n" +
@@ -1027,7 +4765,7 @@ const file_picod_v1_filesystem_proto_rawDesc = "" +
 	"\x10WriteFileRequest\x129\n" +
 	"\bmetadata\x18\x01 \x01(\v2\x1b.picod.v1.WriteFileMetadataH\x00R\bmetadata\x12\x16\n" +
 	"\x05chunk\x18\x02 \x01(\fH\x00R\x05chunkB\t\n" +
-	"\arequest\"\xb1\x02\n" +
+	"\arequest\"\xce\x02\n" +
 	"\x11WriteFileMetadata\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x17\n" +
 	"\x04mode\x18\x02 \x01(\rH\x00R\x04mode\x88\x01\x01\x12\x12\n" +
@@ -1038,18 +4776,299 @@ const file_picod_v1_filesystem_proto_rawDesc = "" +
 	"\n" +
 	"durability\x18\a \x01(\x0e2\x14.picod.v1.DurabilityR\n" +
 	"durability\x12:\n" +
-	"\fprecondition\x18\b \x01(\v2\x16.picod.v1.PreconditionR\fpreconditionB\a\n" +
+	"\fprecondition\x18\b \x01(\v2\x16.picod.v1.PreconditionR\fprecondition\x12\x1b\n" +
+	"\tupload_id\x18\t \x01(\tR\buploadIdB\a\n" +
 	"\x05_modeB\t\n" +
 	"\a_offsetB\a\n" +
 	"\x05_size\"Y\n" +
 	"\fPrecondition\x12&\n" +
 	"\x0emust_not_exist\x18\x01 \x01(\bH\x00R\fmustNotExist\x12\x14\n" +
 	"\x04etag\x18\x02 \x01(\tH\x00R\x04etagB\v\n" +
-	"\tcondition\"{\n" +
+	"\tcondition\"\xac\x01\n" +
 	"\x11WriteFileResponse\x12)\n" +
 	"\x05entry\x18\x01 \x01(\v2\x13.picod.v1.EntryInfoR\x05entry\x12#\n" +
 	"\rbytes_written\x18\x02 \x01(\x04R\fbytesWritten\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\tR\x06sha256\"\xe5\x02\n" +
+	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12/\n" +
+	"\x06upload\x18\x04 \x01(\v2\x17.picod.v1.PendingUploadR\x06upload\"\xed\x01\n" +
+	"\rPendingUpload\x12\x1b\n" +
+	"\tupload_id\x18\x01 \x01(\tR\buploadId\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12/\n" +
+	"\breceived\x18\x03 \x03(\v2\x13.picod.v1.ByteRangeR\breceived\x12=\n" +
+	"\fcreated_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\vcreatedTime\x12;\n" +
+	"\vexpire_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\"3\n" +
+	"\tByteRange\x12\x14\n" +
+	"\x05start\x18\x01 \x01(\x04R\x05start\x12\x10\n" +
+	"\x03end\x18\x02 \x01(\x04R\x03end\"\xe4\x01\n" +
+	"\x13CommitUploadRequest\x12\x1b\n" +
+	"\tupload_id\x18\x01 \x01(\tR\buploadId\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x124\n" +
+	"\n" +
+	"durability\x18\x04 \x01(\x0e2\x14.picod.v1.DurabilityR\n" +
+	"durability\x12:\n" +
+	"\fprecondition\x18\x05 \x01(\v2\x16.picod.v1.PreconditionR\fprecondition\x12\x12\n" +
+	"\x04user\x18\x06 \x01(\tR\x04user\"Y\n" +
+	"\x14CommitUploadResponse\x12)\n" +
+	"\x05entry\x18\x01 \x01(\v2\x13.picod.v1.EntryInfoR\x05entry\x12\x16\n" +
+	"\x06sha256\x18\x02 \x01(\tR\x06sha256\"C\n" +
+	"\x10GetUploadRequest\x12\x1b\n" +
+	"\tupload_id\x18\x01 \x01(\tR\buploadId\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\"D\n" +
+	"\x11GetUploadResponse\x12/\n" +
+	"\x06upload\x18\x01 \x01(\v2\x17.picod.v1.PendingUploadR\x06upload\"(\n" +
+	"\x12ListUploadsRequest\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\"H\n" +
+	"\x13ListUploadsResponse\x121\n" +
+	"\auploads\x18\x01 \x03(\v2\x17.picod.v1.PendingUploadR\auploads\"E\n" +
+	"\x12AbortUploadRequest\x12\x1b\n" +
+	"\tupload_id\x18\x01 \x01(\tR\buploadId\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\"\x15\n" +
+	"\x13AbortUploadResponse\"\xae\x01\n" +
+	"\x16CreateSignedUrlRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x16\n" +
+	"\x06method\x18\x03 \x01(\tR\x06method\x125\n" +
+	"\blifetime\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\blifetime\x12\x1d\n" +
+	"\n" +
+	"single_use\x18\x05 \x01(\bR\tsingleUse\"h\n" +
+	"\x17CreateSignedUrlResponse\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12;\n" +
+	"\vexpire_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\"c\n" +
+	"\x14ListDirectoryRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x19\n" +
+	"\x05depth\x18\x03 \x01(\rH\x00R\x05depth\x88\x01\x01B\b\n" +
+	"\x06_depth\"\x81\x01\n" +
+	"\x15ListDirectoryResponse\x12-\n" +
+	"\aentries\x18\x01 \x03(\v2\x13.picod.v1.EntryInfoR\aentries\x129\n" +
+	"\n" +
+	"unreadable\x18\x02 \x03(\v2\x19.picod.v1.UnreadableEntryR\n" +
+	"unreadable\"W\n" +
+	"\x0fUnreadableEntry\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\x86\x01\n" +
+	"\x14MakeDirectoryRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x17\n" +
+	"\x04mode\x18\x03 \x01(\rH\x00R\x04mode\x88\x01\x01\x12$\n" +
+	"\x0emust_not_exist\x18\x04 \x01(\bR\fmustNotExistB\a\n" +
+	"\x05_mode\"\\\n" +
+	"\x15MakeDirectoryResponse\x12)\n" +
+	"\x05entry\x18\x01 \x01(\v2\x13.picod.v1.EntryInfoR\x05entry\x12\x18\n" +
+	"\acreated\x18\x02 \x01(\bR\acreated\"\x83\x01\n" +
+	"\vMoveRequest\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12 \n" +
+	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x12\n" +
+	"\x04user\x18\x03 \x01(\tR\x04user\x12&\n" +
+	"\x04mode\x18\x04 \x01(\x0e2\x12.picod.v1.MoveModeR\x04mode\"9\n" +
+	"\fMoveResponse\x12)\n" +
+	"\x05entry\x18\x01 \x01(\v2\x13.picod.v1.EntryInfoR\x05entry\"\x81\x01\n" +
+	"\vCopyRequest\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12 \n" +
+	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x12\n" +
+	"\x04user\x18\x03 \x01(\tR\x04user\x12$\n" +
+	"\x0emust_not_exist\x18\x04 \x01(\bR\fmustNotExist\"i\n" +
+	"\fCopyResponse\x12)\n" +
+	"\x05entry\x18\x01 \x01(\v2\x13.picod.v1.EntryInfoR\x05entry\x12\x18\n" +
+	"\aentries\x18\x02 \x01(\x04R\aentries\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"t\n" +
+	"\rRemoveRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x1c\n" +
+	"\trecursive\x18\x03 \x01(\bR\trecursive\x12\x1d\n" +
+	"\n" +
+	"missing_ok\x18\x04 \x01(\bR\tmissingOk\"*\n" +
+	"\x0eRemoveResponse\x12\x18\n" +
+	"\aremoved\x18\x01 \x01(\x04R\aremoved\"\xed\x03\n" +
+	"\x14SetAttributesRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12,\n" +
+	"\x12no_follow_symlinks\x18\x03 \x01(\bR\x10noFollowSymlinks\x12\x17\n" +
+	"\x04mode\x18\x04 \x01(\rH\x00R\x04mode\x88\x01\x01\x12\x14\n" +
+	"\x05owner\x18\x05 \x01(\tR\x05owner\x12\x14\n" +
+	"\x05group\x18\x06 \x01(\tR\x05group\x12?\n" +
+	"\rmodified_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\fmodifiedTime\x12?\n" +
+	"\raccessed_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\faccessedTime\x12L\n" +
+	"\n" +
+	"set_xattrs\x18\t \x03(\v2-.picod.v1.SetAttributesRequest.SetXattrsEntryR\tsetXattrs\x12#\n" +
+	"\rremove_xattrs\x18\n" +
+	" \x03(\tR\fremoveXattrs\x1a<\n" +
+	"\x0eSetXattrsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01B\a\n" +
+	"\x05_mode\"B\n" +
+	"\x15SetAttributesResponse\x12)\n" +
+	"\x05entry\x18\x01 \x01(\v2\x13.picod.v1.EntryInfoR\x05entry\"\xbb\x01\n" +
+	"\x15WatchDirectoryRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x120\n" +
+	"\aoptions\x18\x03 \x01(\v2\x16.picod.v1.WatchOptionsR\aoptions\x12H\n" +
+	"\x12keepalive_interval\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x11keepaliveInterval\"\xc7\x01\n" +
+	"\fWatchOptions\x12\x1c\n" +
+	"\trecursive\x18\x01 \x01(\bR\trecursive\x12\x18\n" +
+	"\ainclude\x18\x02 \x03(\tR\ainclude\x12\x18\n" +
+	"\aexclude\x18\x03 \x03(\tR\aexclude\x125\n" +
+	"\bdebounce\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\bdebounce\x12.\n" +
+	"\x05kinds\x18\x05 \x03(\x0e2\x18.picod.v1.FileChangeKindR\x05kinds\"\xbe\x01\n" +
+	"\n" +
+	"FileChange\x12,\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x18.picod.v1.FileChangeKindR\x04kind\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x1b\n" +
+	"\tfrom_path\x18\x03 \x01(\tR\bfromPath\x12!\n" +
+	"\fis_directory\x18\x04 \x01(\bR\visDirectory\x12.\n" +
+	"\x04time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xd9\x02\n" +
+	"\x16WatchDirectoryResponse\x12,\n" +
+	"\x05ready\x18\x01 \x01(\v2\x14.picod.v1.WatchReadyH\x00R\x05ready\x12.\n" +
+	"\x06change\x18\x02 \x01(\v2\x14.picod.v1.FileChangeH\x00R\x06change\x125\n" +
+	"\boverflow\x18\x03 \x01(\v2\x17.picod.v1.WatchOverflowH\x00R\boverflow\x129\n" +
+	"\tunwatched\x18\x04 \x01(\v2\x19.picod.v1.UnreadableEntryH\x00R\tunwatched\x128\n" +
+	"\tkeepalive\x18\x05 \x01(\v2\x18.picod.v1.WatchKeepaliveH\x00R\tkeepalive\x12,\n" +
+	"\x05ended\x18\x06 \x01(\v2\x14.picod.v1.WatchEndedH\x00R\x05endedB\a\n" +
+	"\x05event\".\n" +
+	"\n" +
+	"WatchReady\x12 \n" +
+	"\vdirectories\x18\x01 \x01(\rR\vdirectories\"\x0f\n" +
+	"\rWatchOverflow\"\x10\n" +
+	"\x0eWatchKeepalive\"&\n" +
+	"\n" +
+	"WatchEnded\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\tR\amessage\"\xb4\x01\n" +
+	"\x11GetChangesRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x120\n" +
+	"\aoptions\x18\x03 \x01(\v2\x16.picod.v1.WatchOptionsR\aoptions\x12\x16\n" +
+	"\x06cursor\x18\x04 \x01(\tR\x06cursor\x12-\n" +
+	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"\x93\x01\n" +
+	"\x12GetChangesResponse\x12.\n" +
+	"\achanges\x18\x01 \x03(\v2\x14.picod.v1.FileChangeR\achanges\x12\x16\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor\x12!\n" +
+	"\fhistory_lost\x18\x03 \x01(\bR\vhistoryLost\x12\x12\n" +
+	"\x04more\x18\x04 \x01(\bR\x04more\"\xeb\x03\n" +
+	"\vFindRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x18\n" +
+	"\ainclude\x18\x03 \x03(\tR\ainclude\x12\x18\n" +
+	"\aexclude\x18\x04 \x03(\tR\aexclude\x12\x1c\n" +
+	"\tgitignore\x18\x05 \x01(\bR\tgitignore\x12\x1f\n" +
+	"\vskip_hidden\x18\x06 \x01(\bR\n" +
+	"skipHidden\x12(\n" +
+	"\x05types\x18\a \x03(\x0e2\x12.picod.v1.FileTypeR\x05types\x12\x1e\n" +
+	"\bmin_size\x18\b \x01(\x04H\x00R\aminSize\x88\x01\x01\x12\x1e\n" +
+	"\bmax_size\x18\t \x01(\x04H\x01R\amaxSize\x88\x01\x01\x12A\n" +
+	"\x0emodified_since\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\rmodifiedSince\x12C\n" +
+	"\x0fmodified_before\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x0emodifiedBefore\x12\x14\n" +
+	"\x05depth\x18\f \x01(\rR\x05depth\x12\x1f\n" +
+	"\vmax_results\x18\r \x01(\x04R\n" +
+	"maxResultsB\v\n" +
+	"\t_min_sizeB\v\n" +
+	"\t_max_size\"n\n" +
+	"\fFindResponse\x12-\n" +
+	"\aentries\x18\x01 \x03(\v2\x13.picod.v1.EntryInfoR\aentries\x12/\n" +
+	"\asummary\x18\x02 \x01(\v2\x15.picod.v1.FindSummaryR\asummary\"\xa7\x01\n" +
+	"\vFindSummary\x12\x18\n" +
+	"\amatched\x18\x01 \x01(\x04R\amatched\x12\x18\n" +
+	"\avisited\x18\x02 \x01(\x04R\avisited\x12)\n" +
+	"\x10unreadable_count\x18\x03 \x01(\x04R\x0funreadableCount\x129\n" +
+	"\n" +
+	"unreadable\x18\x04 \x03(\v2\x19.picod.v1.UnreadableEntryR\n" +
+	"unreadable\"\x8b\x04\n" +
+	"\rSearchRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x18\n" +
+	"\apattern\x18\x03 \x01(\tR\apattern\x12\x14\n" +
+	"\x05regex\x18\x04 \x01(\bR\x05regex\x12\x1f\n" +
+	"\vignore_case\x18\x05 \x01(\bR\n" +
+	"ignoreCase\x12\x18\n" +
+	"\ainclude\x18\x06 \x03(\tR\ainclude\x12\x18\n" +
+	"\aexclude\x18\a \x03(\tR\aexclude\x12\x1c\n" +
+	"\tgitignore\x18\b \x01(\bR\tgitignore\x12\x1f\n" +
+	"\vskip_hidden\x18\t \x01(\bR\n" +
+	"skipHidden\x12%\n" +
+	"\x0econtext_before\x18\n" +
+	" \x01(\rR\rcontextBefore\x12#\n" +
+	"\rcontext_after\x18\v \x01(\rR\fcontextAfter\x12$\n" +
+	"\vmax_matches\x18\f \x01(\x04H\x00R\n" +
+	"maxMatches\x88\x01\x01\x12/\n" +
+	"\x14max_matches_per_file\x18\r \x01(\x04R\x11maxMatchesPerFile\x12)\n" +
+	"\x0emax_line_bytes\x18\x0e \x01(\rH\x01R\fmaxLineBytes\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"count_only\x18\x0f \x01(\bR\tcountOnlyB\x0e\n" +
+	"\f_max_matchesB\x11\n" +
+	"\x0f_max_line_bytes\"}\n" +
+	"\x0eSearchResponse\x12-\n" +
+	"\x05match\x18\x01 \x01(\v2\x15.picod.v1.SearchMatchH\x00R\x05match\x123\n" +
+	"\asummary\x18\x02 \x01(\v2\x17.picod.v1.SearchSummaryH\x00R\asummaryB\a\n" +
+	"\x05event\"\xf2\x01\n" +
+	"\vSearchMatch\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1f\n" +
+	"\vline_number\x18\x02 \x01(\x04R\n" +
+	"lineNumber\x12\x12\n" +
+	"\x04line\x18\x03 \x01(\tR\x04line\x12\x16\n" +
+	"\x06offset\x18\x04 \x01(\x04R\x06offset\x12-\n" +
+	"\amatches\x18\x05 \x03(\v2\x13.picod.v1.ByteRangeR\amatches\x12\x16\n" +
+	"\x06before\x18\x06 \x03(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\a \x03(\tR\x05after\x12%\n" +
+	"\x0eline_truncated\x18\b \x01(\bR\rlineTruncated\"\xce\x02\n" +
+	"\rSearchSummary\x12#\n" +
+	"\rmatched_lines\x18\x01 \x01(\x04R\fmatchedLines\x12#\n" +
+	"\rmatched_files\x18\x02 \x01(\x04R\fmatchedFiles\x12%\n" +
+	"\x0esearched_files\x18\x03 \x01(\x04R\rsearchedFiles\x12!\n" +
+	"\fbinary_files\x18\x04 \x01(\x04R\vbinaryFiles\x12%\n" +
+	"\x0esearched_bytes\x18\x05 \x01(\x04R\rsearchedBytes\x12\x1c\n" +
+	"\ttruncated\x18\x06 \x01(\bR\ttruncated\x12)\n" +
+	"\x10unreadable_count\x18\a \x01(\x04R\x0funreadableCount\x129\n" +
+	"\n" +
+	"unreadable\x18\b \x03(\v2\x19.picod.v1.UnreadableEntryR\n" +
+	"unreadable\"\xcb\x01\n" +
+	"\x12ReadArchiveRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x12\n" +
+	"\x04gzip\x18\x03 \x01(\bR\x04gzip\x12\x18\n" +
+	"\ainclude\x18\x04 \x03(\tR\ainclude\x12\x18\n" +
+	"\aexclude\x18\x05 \x03(\tR\aexclude\x12\x1c\n" +
+	"\tgitignore\x18\x06 \x01(\bR\tgitignore\x12'\n" +
+	"\x0fskip_unreadable\x18\a \x01(\bR\x0eskipUnreadable\"\xb0\x01\n" +
+	"\x13ReadArchiveResponse\x12;\n" +
+	"\bmetadata\x18\x01 \x01(\v2\x1d.picod.v1.ReadArchiveMetadataH\x00R\bmetadata\x12\x16\n" +
+	"\x05chunk\x18\x02 \x01(\fH\x00R\x05chunk\x128\n" +
+	"\asummary\x18\x03 \x01(\v2\x1c.picod.v1.ReadArchiveSummaryH\x00R\asummaryB\n" +
+	"\n" +
+	"\bresponse\"@\n" +
+	"\x13ReadArchiveMetadata\x12)\n" +
+	"\x05entry\x18\x01 \x01(\v2\x13.picod.v1.EntryInfoR\x05entry\"\xd1\x01\n" +
+	"\x12ReadArchiveSummary\x12\x18\n" +
+	"\aentries\x18\x01 \x01(\x04R\aentries\x12#\n" +
+	"\rarchive_bytes\x18\x02 \x01(\x04R\farchiveBytes\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12)\n" +
+	"\x10unreadable_count\x18\x04 \x01(\x04R\x0funreadableCount\x129\n" +
+	"\n" +
+	"unreadable\x18\x05 \x03(\v2\x19.picod.v1.UnreadableEntryR\n" +
+	"unreadable\"v\n" +
+	"\x13WriteArchiveRequest\x12<\n" +
+	"\bmetadata\x18\x01 \x01(\v2\x1e.picod.v1.WriteArchiveMetadataH\x00R\bmetadata\x12\x16\n" +
+	"\x05chunk\x18\x02 \x01(\fH\x00R\x05chunkB\t\n" +
+	"\arequest\"\xfb\x01\n" +
+	"\x14WriteArchiveMetadata\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x16\n" +
+	"\x06atomic\x18\x03 \x01(\bR\x06atomic\x12 \n" +
+	"\tmax_bytes\x18\x04 \x01(\x04H\x00R\bmaxBytes\x88\x01\x01\x12$\n" +
+	"\vmax_entries\x18\x05 \x01(\x04H\x01R\n" +
+	"maxEntries\x88\x01\x01\x12%\n" +
+	"\x0epreserve_owner\x18\x06 \x01(\bR\rpreserveOwner\x12\x16\n" +
+	"\x06sha256\x18\a \x01(\tR\x06sha256B\f\n" +
+	"\n" +
+	"_max_bytesB\x0e\n" +
+	"\f_max_entries\"\x89\x01\n" +
+	"\x14WriteArchiveResponse\x12)\n" +
+	"\x05entry\x18\x01 \x01(\v2\x13.picod.v1.EntryInfoR\x05entry\x12\x18\n" +
+	"\aentries\x18\x02 \x01(\x04R\aentries\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\x12\x16\n" +
+	"\x06sha256\x18\x04 \x01(\tR\x06sha256\"\x8a\x05\n" +
 	"\tEntryInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12&\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x12.picod.v1.FileTypeR\x04type\x12\x12\n" +
@@ -1062,12 +5081,34 @@ const file_picod_v1_filesystem_proto_rawDesc = "" +
 	"\rmodified_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\fmodifiedTime\x12*\n" +
 	"\x0esymlink_target\x18\n" +
 	" \x01(\tH\x00R\rsymlinkTarget\x88\x01\x01\x12\x12\n" +
-	"\x04etag\x18\v \x01(\tR\x04etagB\x11\n" +
-	"\x0f_symlink_target*=\n" +
+	"\x04etag\x18\v \x01(\tR\x04etag\x12\x10\n" +
+	"\x03uid\x18\f \x01(\rR\x03uid\x12\x10\n" +
+	"\x03gid\x18\r \x01(\rR\x03gid\x12\x1e\n" +
+	"\braw_name\x18\x0e \x01(\fH\x01R\arawName\x88\x01\x01\x12?\n" +
+	"\raccessed_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\faccessedTime\x12\x1d\n" +
+	"\n" +
+	"hard_links\x18\x10 \x01(\x04R\thardLinks\x127\n" +
+	"\x06xattrs\x18\x11 \x03(\v2\x1f.picod.v1.EntryInfo.XattrsEntryR\x06xattrs\x1a9\n" +
+	"\vXattrsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01B\x11\n" +
+	"\x0f_symlink_targetB\v\n" +
+	"\t_raw_name*=\n" +
 	"\n" +
 	"Durability\x12\x1a\n" +
 	"\x16DURABILITY_UNSPECIFIED\x10\x00\x12\x13\n" +
-	"\x0fDURABILITY_SYNC\x10\x01*\xcf\x01\n" +
+	"\x0fDURABILITY_SYNC\x10\x01*W\n" +
+	"\bMoveMode\x12\x19\n" +
+	"\x15MOVE_MODE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14MOVE_MODE_NO_REPLACE\x10\x01\x12\x16\n" +
+	"\x12MOVE_MODE_EXCHANGE\x10\x02*\xca\x01\n" +
+	"\x0eFileChangeKind\x12 \n" +
+	"\x1cFILE_CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18FILE_CHANGE_KIND_CREATED\x10\x01\x12\x1d\n" +
+	"\x19FILE_CHANGE_KIND_MODIFIED\x10\x02\x12\x1f\n" +
+	"\x1bFILE_CHANGE_KIND_ATTRIBUTES\x10\x03\x12\x1c\n" +
+	"\x18FILE_CHANGE_KIND_REMOVED\x10\x04\x12\x1a\n" +
+	"\x16FILE_CHANGE_KIND_MOVED\x10\x05*\xcf\x01\n" +
 	"\bFileType\x12\x19\n" +
 	"\x15FILE_TYPE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eFILE_TYPE_FILE\x10\x01\x12\x17\n" +
@@ -1076,11 +5117,29 @@ const file_picod_v1_filesystem_proto_rawDesc = "" +
 	"\x0eFILE_TYPE_FIFO\x10\x04\x12\x14\n" +
 	"\x10FILE_TYPE_SOCKET\x10\x05\x12\x1e\n" +
 	"\x1aFILE_TYPE_CHARACTER_DEVICE\x10\x06\x12\x1a\n" +
-	"\x16FILE_TYPE_BLOCK_DEVICE\x10\a2\xd7\x01\n" +
+	"\x16FILE_TYPE_BLOCK_DEVICE\x10\a2\xb6\v\n" +
 	"\x11FilesystemService\x125\n" +
 	"\x04Stat\x12\x15.picod.v1.StatRequest\x1a\x16.picod.v1.StatResponse\x12C\n" +
 	"\bReadFile\x12\x19.picod.v1.ReadFileRequest\x1a\x1a.picod.v1.ReadFileResponse0\x01\x12F\n" +
-	"\tWriteFile\x12\x1a.picod.v1.WriteFileRequest\x1a\x1b.picod.v1.WriteFileResponse(\x01b\x06proto3"
+	"\tWriteFile\x12\x1a.picod.v1.WriteFileRequest\x1a\x1b.picod.v1.WriteFileResponse(\x01\x12M\n" +
+	"\fCommitUpload\x12\x1d.picod.v1.CommitUploadRequest\x1a\x1e.picod.v1.CommitUploadResponse\x12D\n" +
+	"\tGetUpload\x12\x1a.picod.v1.GetUploadRequest\x1a\x1b.picod.v1.GetUploadResponse\x12J\n" +
+	"\vListUploads\x12\x1c.picod.v1.ListUploadsRequest\x1a\x1d.picod.v1.ListUploadsResponse\x12J\n" +
+	"\vAbortUpload\x12\x1c.picod.v1.AbortUploadRequest\x1a\x1d.picod.v1.AbortUploadResponse\x12V\n" +
+	"\x0fCreateSignedUrl\x12 .picod.v1.CreateSignedUrlRequest\x1a!.picod.v1.CreateSignedUrlResponse\x12R\n" +
+	"\rListDirectory\x12\x1e.picod.v1.ListDirectoryRequest\x1a\x1f.picod.v1.ListDirectoryResponse0\x01\x12P\n" +
+	"\rMakeDirectory\x12\x1e.picod.v1.MakeDirectoryRequest\x1a\x1f.picod.v1.MakeDirectoryResponse\x125\n" +
+	"\x04Move\x12\x15.picod.v1.MoveRequest\x1a\x16.picod.v1.MoveResponse\x125\n" +
+	"\x04Copy\x12\x15.picod.v1.CopyRequest\x1a\x16.picod.v1.CopyResponse\x12;\n" +
+	"\x06Remove\x12\x17.picod.v1.RemoveRequest\x1a\x18.picod.v1.RemoveResponse\x12P\n" +
+	"\rSetAttributes\x12\x1e.picod.v1.SetAttributesRequest\x1a\x1f.picod.v1.SetAttributesResponse\x12U\n" +
+	"\x0eWatchDirectory\x12\x1f.picod.v1.WatchDirectoryRequest\x1a .picod.v1.WatchDirectoryResponse0\x01\x12G\n" +
+	"\n" +
+	"GetChanges\x12\x1b.picod.v1.GetChangesRequest\x1a\x1c.picod.v1.GetChangesResponse\x127\n" +
+	"\x04Find\x12\x15.picod.v1.FindRequest\x1a\x16.picod.v1.FindResponse0\x01\x12=\n" +
+	"\x06Search\x12\x17.picod.v1.SearchRequest\x1a\x18.picod.v1.SearchResponse0\x01\x12L\n" +
+	"\vReadArchive\x12\x1c.picod.v1.ReadArchiveRequest\x1a\x1d.picod.v1.ReadArchiveResponse0\x01\x12O\n" +
+	"\fWriteArchive\x12\x1d.picod.v1.WriteArchiveRequest\x1a\x1e.picod.v1.WriteArchiveResponse(\x01b\x06proto3"
 
 var (
 	file_picod_v1_filesystem_proto_rawDescOnce sync.Once
@@ -1094,46 +5153,188 @@ func file_picod_v1_filesystem_proto_rawDescGZIP() []byte {
 	return file_picod_v1_filesystem_proto_rawDescData
 }
 
-var file_picod_v1_filesystem_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_picod_v1_filesystem_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_picod_v1_filesystem_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_picod_v1_filesystem_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_picod_v1_filesystem_proto_goTypes = []any{
-	(Durability)(0),               // 0: picod.v1.Durability
-	(FileType)(0),                 // 1: picod.v1.FileType
-	(*StatRequest)(nil),           // 2: picod.v1.StatRequest
-	(*StatResponse)(nil),          // 3: picod.v1.StatResponse
-	(*ReadFileRequest)(nil),       // 4: picod.v1.ReadFileRequest
-	(*ReadFileResponse)(nil),      // 5: picod.v1.ReadFileResponse
-	(*ReadFileMetadata)(nil),      // 6: picod.v1.ReadFileMetadata
-	(*ReadFileSummary)(nil),       // 7: picod.v1.ReadFileSummary
-	(*WriteFileRequest)(nil),      // 8: picod.v1.WriteFileRequest
-	(*WriteFileMetadata)(nil),     // 9: picod.v1.WriteFileMetadata
-	(*Precondition)(nil),          // 10: picod.v1.Precondition
-	(*WriteFileResponse)(nil),     // 11: picod.v1.WriteFileResponse
-	(*EntryInfo)(nil),             // 12: picod.v1.EntryInfo
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(Durability)(0),                 // 0: picod.v1.Durability
+	(MoveMode)(0),                   // 1: picod.v1.MoveMode
+	(FileChangeKind)(0),             // 2: picod.v1.FileChangeKind
+	(FileType)(0),                   // 3: picod.v1.FileType
+	(*StatRequest)(nil),             // 4: picod.v1.StatRequest
+	(*StatResponse)(nil),            // 5: picod.v1.StatResponse
+	(*ReadFileRequest)(nil),         // 6: picod.v1.ReadFileRequest
+	(*ReadFileResponse)(nil),        // 7: picod.v1.ReadFileResponse
+	(*ReadFileMetadata)(nil),        // 8: picod.v1.ReadFileMetadata
+	(*ReadFileSummary)(nil),         // 9: picod.v1.ReadFileSummary
+	(*WriteFileRequest)(nil),        // 10: picod.v1.WriteFileRequest
+	(*WriteFileMetadata)(nil),       // 11: picod.v1.WriteFileMetadata
+	(*Precondition)(nil),            // 12: picod.v1.Precondition
+	(*WriteFileResponse)(nil),       // 13: picod.v1.WriteFileResponse
+	(*PendingUpload)(nil),           // 14: picod.v1.PendingUpload
+	(*ByteRange)(nil),               // 15: picod.v1.ByteRange
+	(*CommitUploadRequest)(nil),     // 16: picod.v1.CommitUploadRequest
+	(*CommitUploadResponse)(nil),    // 17: picod.v1.CommitUploadResponse
+	(*GetUploadRequest)(nil),        // 18: picod.v1.GetUploadRequest
+	(*GetUploadResponse)(nil),       // 19: picod.v1.GetUploadResponse
+	(*ListUploadsRequest)(nil),      // 20: picod.v1.ListUploadsRequest
+	(*ListUploadsResponse)(nil),     // 21: picod.v1.ListUploadsResponse
+	(*AbortUploadRequest)(nil),      // 22: picod.v1.AbortUploadRequest
+	(*AbortUploadResponse)(nil),     // 23: picod.v1.AbortUploadResponse
+	(*CreateSignedUrlRequest)(nil),  // 24: picod.v1.CreateSignedUrlRequest
+	(*CreateSignedUrlResponse)(nil), // 25: picod.v1.CreateSignedUrlResponse
+	(*ListDirectoryRequest)(nil),    // 26: picod.v1.ListDirectoryRequest
+	(*ListDirectoryResponse)(nil),   // 27: picod.v1.ListDirectoryResponse
+	(*UnreadableEntry)(nil),         // 28: picod.v1.UnreadableEntry
+	(*MakeDirectoryRequest)(nil),    // 29: picod.v1.MakeDirectoryRequest
+	(*MakeDirectoryResponse)(nil),   // 30: picod.v1.MakeDirectoryResponse
+	(*MoveRequest)(nil),             // 31: picod.v1.MoveRequest
+	(*MoveResponse)(nil),            // 32: picod.v1.MoveResponse
+	(*CopyRequest)(nil),             // 33: picod.v1.CopyRequest
+	(*CopyResponse)(nil),            // 34: picod.v1.CopyResponse
+	(*RemoveRequest)(nil),           // 35: picod.v1.RemoveRequest
+	(*RemoveResponse)(nil),          // 36: picod.v1.RemoveResponse
+	(*SetAttributesRequest)(nil),    // 37: picod.v1.SetAttributesRequest
+	(*SetAttributesResponse)(nil),   // 38: picod.v1.SetAttributesResponse
+	(*WatchDirectoryRequest)(nil),   // 39: picod.v1.WatchDirectoryRequest
+	(*WatchOptions)(nil),            // 40: picod.v1.WatchOptions
+	(*FileChange)(nil),              // 41: picod.v1.FileChange
+	(*WatchDirectoryResponse)(nil),  // 42: picod.v1.WatchDirectoryResponse
+	(*WatchReady)(nil),              // 43: picod.v1.WatchReady
+	(*WatchOverflow)(nil),           // 44: picod.v1.WatchOverflow
+	(*WatchKeepalive)(nil),          // 45: picod.v1.WatchKeepalive
+	(*WatchEnded)(nil),              // 46: picod.v1.WatchEnded
+	(*GetChangesRequest)(nil),       // 47: picod.v1.GetChangesRequest
+	(*GetChangesResponse)(nil),      // 48: picod.v1.GetChangesResponse
+	(*FindRequest)(nil),             // 49: picod.v1.FindRequest
+	(*FindResponse)(nil),            // 50: picod.v1.FindResponse
+	(*FindSummary)(nil),             // 51: picod.v1.FindSummary
+	(*SearchRequest)(nil),           // 52: picod.v1.SearchRequest
+	(*SearchResponse)(nil),          // 53: picod.v1.SearchResponse
+	(*SearchMatch)(nil),             // 54: picod.v1.SearchMatch
+	(*SearchSummary)(nil),           // 55: picod.v1.SearchSummary
+	(*ReadArchiveRequest)(nil),      // 56: picod.v1.ReadArchiveRequest
+	(*ReadArchiveResponse)(nil),     // 57: picod.v1.ReadArchiveResponse
+	(*ReadArchiveMetadata)(nil),     // 58: picod.v1.ReadArchiveMetadata
+	(*ReadArchiveSummary)(nil),      // 59: picod.v1.ReadArchiveSummary
+	(*WriteArchiveRequest)(nil),     // 60: picod.v1.WriteArchiveRequest
+	(*WriteArchiveMetadata)(nil),    // 61: picod.v1.WriteArchiveMetadata
+	(*WriteArchiveResponse)(nil),    // 62: picod.v1.WriteArchiveResponse
+	(*EntryInfo)(nil),               // 63: picod.v1.EntryInfo
+	nil,                             // 64: picod.v1.SetAttributesRequest.SetXattrsEntry
+	nil,                             // 65: picod.v1.EntryInfo.XattrsEntry
+	(*timestamppb.Timestamp)(nil),   // 66: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),     // 67: google.protobuf.Duration
 }
 var file_picod_v1_filesystem_proto_depIdxs = []int32{
-	12, // 0: picod.v1.StatResponse.entry:type_name -> picod.v1.EntryInfo
-	6,  // 1: picod.v1.ReadFileResponse.metadata:type_name -> picod.v1.ReadFileMetadata
-	7,  // 2: picod.v1.ReadFileResponse.summary:type_name -> picod.v1.ReadFileSummary
-	12, // 3: picod.v1.ReadFileMetadata.entry:type_name -> picod.v1.EntryInfo
-	9,  // 4: picod.v1.WriteFileRequest.metadata:type_name -> picod.v1.WriteFileMetadata
+	63, // 0: picod.v1.StatResponse.entry:type_name -> picod.v1.EntryInfo
+	8,  // 1: picod.v1.ReadFileResponse.metadata:type_name -> picod.v1.ReadFileMetadata
+	9,  // 2: picod.v1.ReadFileResponse.summary:type_name -> picod.v1.ReadFileSummary
+	63, // 3: picod.v1.ReadFileMetadata.entry:type_name -> picod.v1.EntryInfo
+	11, // 4: picod.v1.WriteFileRequest.metadata:type_name -> picod.v1.WriteFileMetadata
 	0,  // 5: picod.v1.WriteFileMetadata.durability:type_name -> picod.v1.Durability
-	10, // 6: picod.v1.WriteFileMetadata.precondition:type_name -> picod.v1.Precondition
-	12, // 7: picod.v1.WriteFileResponse.entry:type_name -> picod.v1.EntryInfo
-	1,  // 8: picod.v1.EntryInfo.type:type_name -> picod.v1.FileType
-	13, // 9: picod.v1.EntryInfo.modified_time:type_name -> google.protobuf.Timestamp
-	2,  // 10: picod.v1.FilesystemService.Stat:input_type -> picod.v1.StatRequest
-	4,  // 11: picod.v1.FilesystemService.ReadFile:input_type -> picod.v1.ReadFileRequest
-	8,  // 12: picod.v1.FilesystemService.WriteFile:input_type -> picod.v1.WriteFileRequest
-	3,  // 13: picod.v1.FilesystemService.Stat:output_type -> picod.v1.StatResponse
-	5,  // 14: picod.v1.FilesystemService.ReadFile:output_type -> picod.v1.ReadFileResponse
-	11, // 15: picod.v1.FilesystemService.WriteFile:output_type -> picod.v1.WriteFileResponse
-	13, // [13:16] is the sub-list for method output_type
-	10, // [10:13] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	12, // 6: picod.v1.WriteFileMetadata.precondition:type_name -> picod.v1.Precondition
+	63, // 7: picod.v1.WriteFileResponse.entry:type_name -> picod.v1.EntryInfo
+	14, // 8: picod.v1.WriteFileResponse.upload:type_name -> picod.v1.PendingUpload
+	15, // 9: picod.v1.PendingUpload.received:type_name -> picod.v1.ByteRange
+	66, // 10: picod.v1.PendingUpload.created_time:type_name -> google.protobuf.Timestamp
+	66, // 11: picod.v1.PendingUpload.expire_time:type_name -> google.protobuf.Timestamp
+	0,  // 12: picod.v1.CommitUploadRequest.durability:type_name -> picod.v1.Durability
+	12, // 13: picod.v1.CommitUploadRequest.precondition:type_name -> picod.v1.Precondition
+	63, // 14: picod.v1.CommitUploadResponse.entry:type_name -> picod.v1.EntryInfo
+	14, // 15: picod.v1.GetUploadResponse.upload:type_name -> picod.v1.PendingUpload
+	14, // 16: picod.v1.ListUploadsResponse.uploads:type_name -> picod.v1.PendingUpload
+	67, // 17: picod.v1.CreateSignedUrlRequest.lifetime:type_name -> google.protobuf.Duration
+	66, // 18: picod.v1.CreateSignedUrlResponse.expire_time:type_name -> google.protobuf.Timestamp
+	63, // 19: picod.v1.ListDirectoryResponse.entries:type_name -> picod.v1.EntryInfo
+	28, // 20: picod.v1.ListDirectoryResponse.unreadable:type_name -> picod.v1.UnreadableEntry
+	63, // 21: picod.v1.MakeDirectoryResponse.entry:type_name -> picod.v1.EntryInfo
+	1,  // 22: picod.v1.MoveRequest.mode:type_name -> picod.v1.MoveMode
+	63, // 23: picod.v1.MoveResponse.entry:type_name -> picod.v1.EntryInfo
+	63, // 24: picod.v1.CopyResponse.entry:type_name -> picod.v1.EntryInfo
+	66, // 25: picod.v1.SetAttributesRequest.modified_time:type_name -> google.protobuf.Timestamp
+	66, // 26: picod.v1.SetAttributesRequest.accessed_time:type_name -> google.protobuf.Timestamp
+	64, // 27: picod.v1.SetAttributesRequest.set_xattrs:type_name -> picod.v1.SetAttributesRequest.SetXattrsEntry
+	63, // 28: picod.v1.SetAttributesResponse.entry:type_name -> picod.v1.EntryInfo
+	40, // 29: picod.v1.WatchDirectoryRequest.options:type_name -> picod.v1.WatchOptions
+	67, // 30: picod.v1.WatchDirectoryRequest.keepalive_interval:type_name -> google.protobuf.Duration
+	67, // 31: picod.v1.WatchOptions.debounce:type_name -> google.protobuf.Duration
+	2,  // 32: picod.v1.WatchOptions.kinds:type_name -> picod.v1.FileChangeKind
+	2,  // 33: picod.v1.FileChange.kind:type_name -> picod.v1.FileChangeKind
+	66, // 34: picod.v1.FileChange.time:type_name -> google.protobuf.Timestamp
+	43, // 35: picod.v1.WatchDirectoryResponse.ready:type_name -> picod.v1.WatchReady
+	41, // 36: picod.v1.WatchDirectoryResponse.change:type_name -> picod.v1.FileChange
+	44, // 37: picod.v1.WatchDirectoryResponse.overflow:type_name -> picod.v1.WatchOverflow
+	28, // 38: picod.v1.WatchDirectoryResponse.unwatched:type_name -> picod.v1.UnreadableEntry
+	45, // 39: picod.v1.WatchDirectoryResponse.keepalive:type_name -> picod.v1.WatchKeepalive
+	46, // 40: picod.v1.WatchDirectoryResponse.ended:type_name -> picod.v1.WatchEnded
+	40, // 41: picod.v1.GetChangesRequest.options:type_name -> picod.v1.WatchOptions
+	67, // 42: picod.v1.GetChangesRequest.wait:type_name -> google.protobuf.Duration
+	41, // 43: picod.v1.GetChangesResponse.changes:type_name -> picod.v1.FileChange
+	3,  // 44: picod.v1.FindRequest.types:type_name -> picod.v1.FileType
+	66, // 45: picod.v1.FindRequest.modified_since:type_name -> google.protobuf.Timestamp
+	66, // 46: picod.v1.FindRequest.modified_before:type_name -> google.protobuf.Timestamp
+	63, // 47: picod.v1.FindResponse.entries:type_name -> picod.v1.EntryInfo
+	51, // 48: picod.v1.FindResponse.summary:type_name -> picod.v1.FindSummary
+	28, // 49: picod.v1.FindSummary.unreadable:type_name -> picod.v1.UnreadableEntry
+	54, // 50: picod.v1.SearchResponse.match:type_name -> picod.v1.SearchMatch
+	55, // 51: picod.v1.SearchResponse.summary:type_name -> picod.v1.SearchSummary
+	15, // 52: picod.v1.SearchMatch.matches:type_name -> picod.v1.ByteRange
+	28, // 53: picod.v1.SearchSummary.unreadable:type_name -> picod.v1.UnreadableEntry
+	58, // 54: picod.v1.ReadArchiveResponse.metadata:type_name -> picod.v1.ReadArchiveMetadata
+	59, // 55: picod.v1.ReadArchiveResponse.summary:type_name -> picod.v1.ReadArchiveSummary
+	63, // 56: picod.v1.ReadArchiveMetadata.entry:type_name -> picod.v1.EntryInfo
+	28, // 57: picod.v1.ReadArchiveSummary.unreadable:type_name -> picod.v1.UnreadableEntry
+	61, // 58: picod.v1.WriteArchiveRequest.metadata:type_name -> picod.v1.WriteArchiveMetadata
+	63, // 59: picod.v1.WriteArchiveResponse.entry:type_name -> picod.v1.EntryInfo
+	3,  // 60: picod.v1.EntryInfo.type:type_name -> picod.v1.FileType
+	66, // 61: picod.v1.EntryInfo.modified_time:type_name -> google.protobuf.Timestamp
+	66, // 62: picod.v1.EntryInfo.accessed_time:type_name -> google.protobuf.Timestamp
+	65, // 63: picod.v1.EntryInfo.xattrs:type_name -> picod.v1.EntryInfo.XattrsEntry
+	4,  // 64: picod.v1.FilesystemService.Stat:input_type -> picod.v1.StatRequest
+	6,  // 65: picod.v1.FilesystemService.ReadFile:input_type -> picod.v1.ReadFileRequest
+	10, // 66: picod.v1.FilesystemService.WriteFile:input_type -> picod.v1.WriteFileRequest
+	16, // 67: picod.v1.FilesystemService.CommitUpload:input_type -> picod.v1.CommitUploadRequest
+	18, // 68: picod.v1.FilesystemService.GetUpload:input_type -> picod.v1.GetUploadRequest
+	20, // 69: picod.v1.FilesystemService.ListUploads:input_type -> picod.v1.ListUploadsRequest
+	22, // 70: picod.v1.FilesystemService.AbortUpload:input_type -> picod.v1.AbortUploadRequest
+	24, // 71: picod.v1.FilesystemService.CreateSignedUrl:input_type -> picod.v1.CreateSignedUrlRequest
+	26, // 72: picod.v1.FilesystemService.ListDirectory:input_type -> picod.v1.ListDirectoryRequest
+	29, // 73: picod.v1.FilesystemService.MakeDirectory:input_type -> picod.v1.MakeDirectoryRequest
+	31, // 74: picod.v1.FilesystemService.Move:input_type -> picod.v1.MoveRequest
+	33, // 75: picod.v1.FilesystemService.Copy:input_type -> picod.v1.CopyRequest
+	35, // 76: picod.v1.FilesystemService.Remove:input_type -> picod.v1.RemoveRequest
+	37, // 77: picod.v1.FilesystemService.SetAttributes:input_type -> picod.v1.SetAttributesRequest
+	39, // 78: picod.v1.FilesystemService.WatchDirectory:input_type -> picod.v1.WatchDirectoryRequest
+	47, // 79: picod.v1.FilesystemService.GetChanges:input_type -> picod.v1.GetChangesRequest
+	49, // 80: picod.v1.FilesystemService.Find:input_type -> picod.v1.FindRequest
+	52, // 81: picod.v1.FilesystemService.Search:input_type -> picod.v1.SearchRequest
+	56, // 82: picod.v1.FilesystemService.ReadArchive:input_type -> picod.v1.ReadArchiveRequest
+	60, // 83: picod.v1.FilesystemService.WriteArchive:input_type -> picod.v1.WriteArchiveRequest
+	5,  // 84: picod.v1.FilesystemService.Stat:output_type -> picod.v1.StatResponse
+	7,  // 85: picod.v1.FilesystemService.ReadFile:output_type -> picod.v1.ReadFileResponse
+	13, // 86: picod.v1.FilesystemService.WriteFile:output_type -> picod.v1.WriteFileResponse
+	17, // 87: picod.v1.FilesystemService.CommitUpload:output_type -> picod.v1.CommitUploadResponse
+	19, // 88: picod.v1.FilesystemService.GetUpload:output_type -> picod.v1.GetUploadResponse
+	21, // 89: picod.v1.FilesystemService.ListUploads:output_type -> picod.v1.ListUploadsResponse
+	23, // 90: picod.v1.FilesystemService.AbortUpload:output_type -> picod.v1.AbortUploadResponse
+	25, // 91: picod.v1.FilesystemService.CreateSignedUrl:output_type -> picod.v1.CreateSignedUrlResponse
+	27, // 92: picod.v1.FilesystemService.ListDirectory:output_type -> picod.v1.ListDirectoryResponse
+	30, // 93: picod.v1.FilesystemService.MakeDirectory:output_type -> picod.v1.MakeDirectoryResponse
+	32, // 94: picod.v1.FilesystemService.Move:output_type -> picod.v1.MoveResponse
+	34, // 95: picod.v1.FilesystemService.Copy:output_type -> picod.v1.CopyResponse
+	36, // 96: picod.v1.FilesystemService.Remove:output_type -> picod.v1.RemoveResponse
+	38, // 97: picod.v1.FilesystemService.SetAttributes:output_type -> picod.v1.SetAttributesResponse
+	42, // 98: picod.v1.FilesystemService.WatchDirectory:output_type -> picod.v1.WatchDirectoryResponse
+	48, // 99: picod.v1.FilesystemService.GetChanges:output_type -> picod.v1.GetChangesResponse
+	50, // 100: picod.v1.FilesystemService.Find:output_type -> picod.v1.FindResponse
+	53, // 101: picod.v1.FilesystemService.Search:output_type -> picod.v1.SearchResponse
+	57, // 102: picod.v1.FilesystemService.ReadArchive:output_type -> picod.v1.ReadArchiveResponse
+	62, // 103: picod.v1.FilesystemService.WriteArchive:output_type -> picod.v1.WriteArchiveResponse
+	84, // [84:104] is the sub-list for method output_type
+	64, // [64:84] is the sub-list for method input_type
+	64, // [64:64] is the sub-list for extension type_name
+	64, // [64:64] is the sub-list for extension extendee
+	0,  // [0:64] is the sub-list for field type_name
 }
 
 func init() { file_picod_v1_filesystem_proto_init() }
@@ -1156,14 +5357,41 @@ func file_picod_v1_filesystem_proto_init() {
 		(*Precondition_MustNotExist)(nil),
 		(*Precondition_Etag)(nil),
 	}
-	file_picod_v1_filesystem_proto_msgTypes[10].OneofWrappers = []any{}
+	file_picod_v1_filesystem_proto_msgTypes[22].OneofWrappers = []any{}
+	file_picod_v1_filesystem_proto_msgTypes[25].OneofWrappers = []any{}
+	file_picod_v1_filesystem_proto_msgTypes[33].OneofWrappers = []any{}
+	file_picod_v1_filesystem_proto_msgTypes[38].OneofWrappers = []any{
+		(*WatchDirectoryResponse_Ready)(nil),
+		(*WatchDirectoryResponse_Change)(nil),
+		(*WatchDirectoryResponse_Overflow)(nil),
+		(*WatchDirectoryResponse_Unwatched)(nil),
+		(*WatchDirectoryResponse_Keepalive)(nil),
+		(*WatchDirectoryResponse_Ended)(nil),
+	}
+	file_picod_v1_filesystem_proto_msgTypes[45].OneofWrappers = []any{}
+	file_picod_v1_filesystem_proto_msgTypes[48].OneofWrappers = []any{}
+	file_picod_v1_filesystem_proto_msgTypes[49].OneofWrappers = []any{
+		(*SearchResponse_Match)(nil),
+		(*SearchResponse_Summary)(nil),
+	}
+	file_picod_v1_filesystem_proto_msgTypes[53].OneofWrappers = []any{
+		(*ReadArchiveResponse_Metadata)(nil),
+		(*ReadArchiveResponse_Chunk)(nil),
+		(*ReadArchiveResponse_Summary)(nil),
+	}
+	file_picod_v1_filesystem_proto_msgTypes[56].OneofWrappers = []any{
+		(*WriteArchiveRequest_Metadata)(nil),
+		(*WriteArchiveRequest_Chunk)(nil),
+	}
+	file_picod_v1_filesystem_proto_msgTypes[57].OneofWrappers = []any{}
+	file_picod_v1_filesystem_proto_msgTypes[59].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_picod_v1_filesystem_proto_rawDesc), len(file_picod_v1_filesystem_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   11,
+			NumEnums:      4,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

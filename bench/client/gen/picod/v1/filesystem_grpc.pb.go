@@ -19,9 +19,26 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	FilesystemService_Stat_FullMethodName      = "/picod.v1.FilesystemService/Stat"
-	FilesystemService_ReadFile_FullMethodName  = "/picod.v1.FilesystemService/ReadFile"
-	FilesystemService_WriteFile_FullMethodName = "/picod.v1.FilesystemService/WriteFile"
+	FilesystemService_Stat_FullMethodName            = "/picod.v1.FilesystemService/Stat"
+	FilesystemService_ReadFile_FullMethodName        = "/picod.v1.FilesystemService/ReadFile"
+	FilesystemService_WriteFile_FullMethodName       = "/picod.v1.FilesystemService/WriteFile"
+	FilesystemService_CommitUpload_FullMethodName    = "/picod.v1.FilesystemService/CommitUpload"
+	FilesystemService_GetUpload_FullMethodName       = "/picod.v1.FilesystemService/GetUpload"
+	FilesystemService_ListUploads_FullMethodName     = "/picod.v1.FilesystemService/ListUploads"
+	FilesystemService_AbortUpload_FullMethodName     = "/picod.v1.FilesystemService/AbortUpload"
+	FilesystemService_CreateSignedUrl_FullMethodName = "/picod.v1.FilesystemService/CreateSignedUrl"
+	FilesystemService_ListDirectory_FullMethodName   = "/picod.v1.FilesystemService/ListDirectory"
+	FilesystemService_MakeDirectory_FullMethodName   = "/picod.v1.FilesystemService/MakeDirectory"
+	FilesystemService_Move_FullMethodName            = "/picod.v1.FilesystemService/Move"
+	FilesystemService_Copy_FullMethodName            = "/picod.v1.FilesystemService/Copy"
+	FilesystemService_Remove_FullMethodName          = "/picod.v1.FilesystemService/Remove"
+	FilesystemService_SetAttributes_FullMethodName   = "/picod.v1.FilesystemService/SetAttributes"
+	FilesystemService_WatchDirectory_FullMethodName  = "/picod.v1.FilesystemService/WatchDirectory"
+	FilesystemService_GetChanges_FullMethodName      = "/picod.v1.FilesystemService/GetChanges"
+	FilesystemService_Find_FullMethodName            = "/picod.v1.FilesystemService/Find"
+	FilesystemService_Search_FullMethodName          = "/picod.v1.FilesystemService/Search"
+	FilesystemService_ReadArchive_FullMethodName     = "/picod.v1.FilesystemService/ReadArchive"
+	FilesystemService_WriteArchive_FullMethodName    = "/picod.v1.FilesystemService/WriteArchive"
 )
 
 // FilesystemServiceClient is the client API for FilesystemService service.
@@ -33,6 +50,10 @@ const (
 // Paths are absolute, or relative to the acting user's working directory; `~` and `~user` expand to home directories. With
 // `--root` every path, symbolic links included, is resolved inside that directory. The operating system decides what is
 // allowed: an operation can do exactly what a shell of the acting user could do.
+//
+// File names are bytes, and strings here are UTF-8. A byte of a name that is not UTF-8 appears as one character of U+EF80 to U+EFFF
+// (the byte plus 0xEF00), and such a character in a request stands for that byte; characters of that range which a name really
+// holds appear as their bytes. So every path that was answered can be sent back. `EntryInfo.raw_name` has the bytes.
 //
 // Errors that every method can answer:
 //
@@ -76,7 +97,127 @@ type FilesystemServiceClient interface {
 	// the precondition does not match; ALREADY_EXISTS when `must_not_exist` is asked and it does; OUT_OF_RANGE when the offset lies beyond
 	// the end of the file; DATA_LOSS when the content does not have the announced `sha256`.
 	// After any error, and after cancelling, the previous content is untouched (an atomic replace), and no temporary file is left.
+	//
+	// With `upload_id` the chunks become a part of a pending upload, which CommitUpload makes a file: see there.
 	WriteFile(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteFileRequest, WriteFileResponse], error)
+	// CommitUpload makes a file of what WriteFile has collected under an `upload_id`.
+	//
+	// A pending upload begins with the first WriteFile that names its id, which fixes path, user and mode. Every WriteFile adds a part at
+	// its `offset`, 0 by default; parts may come in any order, at the same time, and again. What of a part has arrived counts even when
+	// its call breaks: GetUpload says what is there. Nothing of it has a name until the commit, which checks that it is whole, and
+	// `sha256`, and takes the name as WriteFile does. It ends with the daemon, and when nothing was added to it for an hour.
+	//
+	// Errors: NOT_FOUND when no such upload is pending; FAILED_PRECONDITION when bytes are missing (the message says which) or a part is
+	// still arriving; INVALID_ARGUMENT when it is longer than `size`; DATA_LOSS when it does not have the announced `sha256`; those of
+	// WriteFile. After an error it is still pending. Cancelling before it is visible leaves it pending. It is safe to repeat with the
+	// same `sha256`: a commit that has been done is answered again for an hour, as long as nothing was written to the file since.
+	CommitUpload(ctx context.Context, in *CommitUploadRequest, opts ...grpc.CallOption) (*CommitUploadResponse, error)
+	// GetUpload describes a pending upload: what of it has arrived.
+	//
+	// Errors: NOT_FOUND. Cancelling has no effect.
+	GetUpload(ctx context.Context, in *GetUploadRequest, opts ...grpc.CallOption) (*GetUploadResponse, error)
+	// ListUploads describes all pending uploads of a user, oldest first.
+	//
+	// Errors: those of every method. Cancelling has no effect.
+	ListUploads(ctx context.Context, in *ListUploadsRequest, opts ...grpc.CallOption) (*ListUploadsResponse, error)
+	// AbortUpload drops a pending upload and frees its space. Calls that still add to it fail with NOT_FOUND.
+	//
+	// Errors: NOT_FOUND. Cancelling has no effect.
+	AbortUpload(ctx context.Context, in *AbortUploadRequest, opts ...grpc.CallOption) (*AbortUploadResponse, error)
+	// CreateSignedUrl makes an address under which one file can be fetched or stored over plain HTTP without the token, for a while.
+	//
+	// Errors: those of every method; INVALID_ARGUMENT for another method, or a lifetime of 0 or over 7 days. The file need not exist.
+	// Cancelling has no effect. The address works until the daemon ends.
+	CreateSignedUrl(ctx context.Context, in *CreateSignedUrlRequest, opts ...grpc.CallOption) (*CreateSignedUrlResponse, error)
+	// ListDirectory streams the entries of a directory in a stable order: by the bytes of their names, each directory followed by what
+	// is in it, down to `depth`. Hidden entries are listed; symbolic links are described, not followed.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it is not a directory. Directories below it that cannot be read are reported in
+	// `unreadable`; entries that vanish meanwhile are left out. Cancelling stops listing. It is safe to repeat.
+	ListDirectory(ctx context.Context, in *ListDirectoryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListDirectoryResponse], error)
+	// MakeDirectory makes a directory and its missing parents. One that exists already is no error.
+	//
+	// Errors: ALREADY_EXISTS when something else has the name, or the directory itself with `must_not_exist`. After an error the
+	// parents that were made are gone again. Cancelling has no effect. It is safe to repeat.
+	MakeDirectory(ctx context.Context, in *MakeDirectoryRequest, opts ...grpc.CallOption) (*MakeDirectoryResponse, error)
+	// Move renames a file, directory or link (not what the link points to), to another file system too; missing parents are made.
+	//
+	// Within a file system it is one step of the kernel. To another one it is copied beside the destination, takes the name in one
+	// step, and is then removed from where it was; an error before that leaves everything as it was.
+	//
+	// Errors: NOT_FOUND; ALREADY_EXISTS with NO_REPLACE; FAILED_PRECONDITION when a directory would replace a file, a file a directory,
+	// or the destination is a directory that is not empty; INVALID_ARGUMENT when a directory would be moved into itself;
+	// UNIMPLEMENTED when EXCHANGE is asked for across file systems.
+	// Cancelling stops a copy to another file system and undoes it.
+	Move(ctx context.Context, in *MoveRequest, opts ...grpc.CallOption) (*MoveResponse, error)
+	// Copy copies a file, link or whole directory with modes, times and user xattrs, and as root owners; hard links among the copied
+	// stay links, sparse files stay sparse, and file systems that can share the data (reflink) do. Missing parents are made.
+	//
+	// A destination that does not exist appears as a whole, or not at all. A directory that exists is merged into: its files are
+	// replaced one by one, each as a whole, and what else is in it stays.
+	//
+	// Errors: NOT_FOUND; ALREADY_EXISTS with `must_not_exist`; FAILED_PRECONDITION when a directory would replace a file or the other way round;
+	// INVALID_ARGUMENT when a directory would be copied into itself. Cancelling stops and undoes it, except for what was merged.
+	Copy(ctx context.Context, in *CopyRequest, opts ...grpc.CallOption) (*CopyResponse, error)
+	// Remove removes a file, link or directory; a link itself, never what it points to.
+	//
+	// Errors: NOT_FOUND unless `missing_ok`; FAILED_PRECONDITION for a directory that is not empty unless `recursive`, and for `/` and the
+	// daemon's `--root`, always. What cannot be removed does not keep the rest: the error names the first of it.
+	// Cancelling stops; what is removed is gone.
+	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error)
+	// SetAttributes changes mode, owner, group, times and user xattrs; what is absent stays.
+	//
+	// Errors: NOT_FOUND; INVALID_ARGUMENT for an unknown user or group, or an xattr outside `user.`; UNIMPLEMENTED where the file system has no
+	// xattrs. They are applied in the order owner, mode, xattrs, times; an error leaves those before it changed.
+	// Cancelling has no effect. It is safe to repeat.
+	SetAttributes(ctx context.Context, in *SetAttributesRequest, opts ...grpc.CallOption) (*SetAttributesResponse, error)
+	// WatchDirectory streams what changes in a directory, `ready` first: everything after it is reported.
+	//
+	// With `recursive` directories that appear are watched too, and what was made in them before is reported as CREATED.
+	// Nothing is lost silently: `overflow` says that changes are missing, `unwatched` that a directory below cannot be watched, `ended` that
+	// the directory itself is gone.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it is not a directory; RESOURCE_EXHAUSTED when the kernel's limit of watches is reached
+	// (the message names the sysctl), or the follower takes too little for too long; INVALID_ARGUMENT for a malformed pattern.
+	// Cancelling stops watching.
+	WatchDirectory(ctx context.Context, in *WatchDirectoryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchDirectoryResponse], error)
+	// GetChanges is WatchDirectory for clients that poll: what has changed since a cursor.
+	//
+	// Without a cursor it begins to watch, and answers with no changes and a cursor. With one it answers with what came since, at most 1,000
+	// changes, and the next cursor; the same cursor can be sent again. The daemon keeps the last 10,000 changes of a watch, and ends one
+	// that nobody asks for 10 minutes. When changes are missing, because of that, of an overflow or of a daemon that was started anew,
+	// `history_lost` is set and the cursor begins afresh: list the directory.
+	//
+	// Errors: as WatchDirectory; INVALID_ARGUMENT for a malformed cursor. Cancelling stops waiting. It is safe to repeat.
+	GetChanges(ctx context.Context, in *GetChangesRequest, opts ...grpc.CallOption) (*GetChangesResponse, error)
+	// Find streams the entries below a directory that match all of what is asked for, in the order of ListDirectory, and last a summary.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it is not a directory; INVALID_ARGUMENT for a malformed pattern, naming it.
+	// Directories that cannot be read are counted and named in the summary. Cancelling stops. It is safe to repeat.
+	Find(ctx context.Context, in *FindRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FindResponse], error)
+	// Search streams the lines of files that match a literal text or a regular expression (RE2 syntax, linear time), and last a summary
+	// with exact totals, also of what was not sent. Files that hold a NUL byte in their first 8 KiB are binary and left out.
+	//
+	// Errors: NOT_FOUND; INVALID_ARGUMENT for a malformed expression or pattern, naming it. Files that cannot be read are counted and
+	// named in the summary. Cancelling stops. It is safe to repeat.
+	Search(ctx context.Context, in *SearchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SearchResponse], error)
+	// ReadArchive streams a file or a directory with all that is in it as a tar archive (PAX, POSIX.1-2001): one `metadata`, `chunk`s,
+	// one `summary`. Names are relative to the directory. Hard links, symbolic links, modes, times, owners, user xattrs and the holes of
+	// sparse files are kept; sockets are left out, as tar(1) does. A stream without its summary is not the whole archive.
+	//
+	// Errors: NOT_FOUND; ABORTED when a file shrinks while it is read; INVALID_ARGUMENT for a malformed pattern. What cannot be read is an
+	// error, unless `skip_unreadable`. Cancelling stops.
+	ReadArchive(ctx context.Context, in *ReadArchiveRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadArchiveResponse], error)
+	// WriteArchive unpacks a tar archive (PAX, GNU or ustar; gzip is recognised) into a directory, which is made when it is missing: one
+	// `metadata`, then `chunk`s of the archive.
+	//
+	// Nothing can leave the directory: absolute names and `..` are refused, links are never followed while unpacking, device nodes are
+	// refused. Files replace what has their name, each as a whole. With `atomic` everything is unpacked beside the directory, which is then
+	// swapped with the old one in one step.
+	//
+	// Errors: INVALID_ARGUMENT for a malformed, truncated or forbidden entry, naming it; RESOURCE_EXHAUSTED over `max_bytes` or
+	// `max_entries`; those of WriteFile. After an error or cancelling: with `atomic` nothing has changed; else the entries before it stay.
+	WriteArchive(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteArchiveRequest, WriteArchiveResponse], error)
 }
 
 type filesystemServiceClient struct {
@@ -129,6 +270,224 @@ func (c *filesystemServiceClient) WriteFile(ctx context.Context, opts ...grpc.Ca
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type FilesystemService_WriteFileClient = grpc.ClientStreamingClient[WriteFileRequest, WriteFileResponse]
 
+func (c *filesystemServiceClient) CommitUpload(ctx context.Context, in *CommitUploadRequest, opts ...grpc.CallOption) (*CommitUploadResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CommitUploadResponse)
+	err := c.cc.Invoke(ctx, FilesystemService_CommitUpload_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *filesystemServiceClient) GetUpload(ctx context.Context, in *GetUploadRequest, opts ...grpc.CallOption) (*GetUploadResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetUploadResponse)
+	err := c.cc.Invoke(ctx, FilesystemService_GetUpload_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *filesystemServiceClient) ListUploads(ctx context.Context, in *ListUploadsRequest, opts ...grpc.CallOption) (*ListUploadsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListUploadsResponse)
+	err := c.cc.Invoke(ctx, FilesystemService_ListUploads_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *filesystemServiceClient) AbortUpload(ctx context.Context, in *AbortUploadRequest, opts ...grpc.CallOption) (*AbortUploadResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AbortUploadResponse)
+	err := c.cc.Invoke(ctx, FilesystemService_AbortUpload_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *filesystemServiceClient) CreateSignedUrl(ctx context.Context, in *CreateSignedUrlRequest, opts ...grpc.CallOption) (*CreateSignedUrlResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CreateSignedUrlResponse)
+	err := c.cc.Invoke(ctx, FilesystemService_CreateSignedUrl_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *filesystemServiceClient) ListDirectory(ctx context.Context, in *ListDirectoryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListDirectoryResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &FilesystemService_ServiceDesc.Streams[2], FilesystemService_ListDirectory_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ListDirectoryRequest, ListDirectoryResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FilesystemService_ListDirectoryClient = grpc.ServerStreamingClient[ListDirectoryResponse]
+
+func (c *filesystemServiceClient) MakeDirectory(ctx context.Context, in *MakeDirectoryRequest, opts ...grpc.CallOption) (*MakeDirectoryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MakeDirectoryResponse)
+	err := c.cc.Invoke(ctx, FilesystemService_MakeDirectory_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *filesystemServiceClient) Move(ctx context.Context, in *MoveRequest, opts ...grpc.CallOption) (*MoveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MoveResponse)
+	err := c.cc.Invoke(ctx, FilesystemService_Move_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *filesystemServiceClient) Copy(ctx context.Context, in *CopyRequest, opts ...grpc.CallOption) (*CopyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CopyResponse)
+	err := c.cc.Invoke(ctx, FilesystemService_Copy_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *filesystemServiceClient) Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemoveResponse)
+	err := c.cc.Invoke(ctx, FilesystemService_Remove_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *filesystemServiceClient) SetAttributes(ctx context.Context, in *SetAttributesRequest, opts ...grpc.CallOption) (*SetAttributesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetAttributesResponse)
+	err := c.cc.Invoke(ctx, FilesystemService_SetAttributes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *filesystemServiceClient) WatchDirectory(ctx context.Context, in *WatchDirectoryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchDirectoryResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &FilesystemService_ServiceDesc.Streams[3], FilesystemService_WatchDirectory_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchDirectoryRequest, WatchDirectoryResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FilesystemService_WatchDirectoryClient = grpc.ServerStreamingClient[WatchDirectoryResponse]
+
+func (c *filesystemServiceClient) GetChanges(ctx context.Context, in *GetChangesRequest, opts ...grpc.CallOption) (*GetChangesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetChangesResponse)
+	err := c.cc.Invoke(ctx, FilesystemService_GetChanges_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *filesystemServiceClient) Find(ctx context.Context, in *FindRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FindResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &FilesystemService_ServiceDesc.Streams[4], FilesystemService_Find_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FindRequest, FindResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FilesystemService_FindClient = grpc.ServerStreamingClient[FindResponse]
+
+func (c *filesystemServiceClient) Search(ctx context.Context, in *SearchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SearchResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &FilesystemService_ServiceDesc.Streams[5], FilesystemService_Search_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SearchRequest, SearchResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FilesystemService_SearchClient = grpc.ServerStreamingClient[SearchResponse]
+
+func (c *filesystemServiceClient) ReadArchive(ctx context.Context, in *ReadArchiveRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadArchiveResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &FilesystemService_ServiceDesc.Streams[6], FilesystemService_ReadArchive_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReadArchiveRequest, ReadArchiveResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FilesystemService_ReadArchiveClient = grpc.ServerStreamingClient[ReadArchiveResponse]
+
+func (c *filesystemServiceClient) WriteArchive(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteArchiveRequest, WriteArchiveResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &FilesystemService_ServiceDesc.Streams[7], FilesystemService_WriteArchive_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WriteArchiveRequest, WriteArchiveResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FilesystemService_WriteArchiveClient = grpc.ClientStreamingClient[WriteArchiveRequest, WriteArchiveResponse]
+
 // FilesystemServiceServer is the server API for FilesystemService service.
 // All implementations must embed UnimplementedFilesystemServiceServer
 // for forward compatibility.
@@ -138,6 +497,10 @@ type FilesystemService_WriteFileClient = grpc.ClientStreamingClient[WriteFileReq
 // Paths are absolute, or relative to the acting user's working directory; `~` and `~user` expand to home directories. With
 // `--root` every path, symbolic links included, is resolved inside that directory. The operating system decides what is
 // allowed: an operation can do exactly what a shell of the acting user could do.
+//
+// File names are bytes, and strings here are UTF-8. A byte of a name that is not UTF-8 appears as one character of U+EF80 to U+EFFF
+// (the byte plus 0xEF00), and such a character in a request stands for that byte; characters of that range which a name really
+// holds appear as their bytes. So every path that was answered can be sent back. `EntryInfo.raw_name` has the bytes.
 //
 // Errors that every method can answer:
 //
@@ -181,7 +544,127 @@ type FilesystemServiceServer interface {
 	// the precondition does not match; ALREADY_EXISTS when `must_not_exist` is asked and it does; OUT_OF_RANGE when the offset lies beyond
 	// the end of the file; DATA_LOSS when the content does not have the announced `sha256`.
 	// After any error, and after cancelling, the previous content is untouched (an atomic replace), and no temporary file is left.
+	//
+	// With `upload_id` the chunks become a part of a pending upload, which CommitUpload makes a file: see there.
 	WriteFile(grpc.ClientStreamingServer[WriteFileRequest, WriteFileResponse]) error
+	// CommitUpload makes a file of what WriteFile has collected under an `upload_id`.
+	//
+	// A pending upload begins with the first WriteFile that names its id, which fixes path, user and mode. Every WriteFile adds a part at
+	// its `offset`, 0 by default; parts may come in any order, at the same time, and again. What of a part has arrived counts even when
+	// its call breaks: GetUpload says what is there. Nothing of it has a name until the commit, which checks that it is whole, and
+	// `sha256`, and takes the name as WriteFile does. It ends with the daemon, and when nothing was added to it for an hour.
+	//
+	// Errors: NOT_FOUND when no such upload is pending; FAILED_PRECONDITION when bytes are missing (the message says which) or a part is
+	// still arriving; INVALID_ARGUMENT when it is longer than `size`; DATA_LOSS when it does not have the announced `sha256`; those of
+	// WriteFile. After an error it is still pending. Cancelling before it is visible leaves it pending. It is safe to repeat with the
+	// same `sha256`: a commit that has been done is answered again for an hour, as long as nothing was written to the file since.
+	CommitUpload(context.Context, *CommitUploadRequest) (*CommitUploadResponse, error)
+	// GetUpload describes a pending upload: what of it has arrived.
+	//
+	// Errors: NOT_FOUND. Cancelling has no effect.
+	GetUpload(context.Context, *GetUploadRequest) (*GetUploadResponse, error)
+	// ListUploads describes all pending uploads of a user, oldest first.
+	//
+	// Errors: those of every method. Cancelling has no effect.
+	ListUploads(context.Context, *ListUploadsRequest) (*ListUploadsResponse, error)
+	// AbortUpload drops a pending upload and frees its space. Calls that still add to it fail with NOT_FOUND.
+	//
+	// Errors: NOT_FOUND. Cancelling has no effect.
+	AbortUpload(context.Context, *AbortUploadRequest) (*AbortUploadResponse, error)
+	// CreateSignedUrl makes an address under which one file can be fetched or stored over plain HTTP without the token, for a while.
+	//
+	// Errors: those of every method; INVALID_ARGUMENT for another method, or a lifetime of 0 or over 7 days. The file need not exist.
+	// Cancelling has no effect. The address works until the daemon ends.
+	CreateSignedUrl(context.Context, *CreateSignedUrlRequest) (*CreateSignedUrlResponse, error)
+	// ListDirectory streams the entries of a directory in a stable order: by the bytes of their names, each directory followed by what
+	// is in it, down to `depth`. Hidden entries are listed; symbolic links are described, not followed.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it is not a directory. Directories below it that cannot be read are reported in
+	// `unreadable`; entries that vanish meanwhile are left out. Cancelling stops listing. It is safe to repeat.
+	ListDirectory(*ListDirectoryRequest, grpc.ServerStreamingServer[ListDirectoryResponse]) error
+	// MakeDirectory makes a directory and its missing parents. One that exists already is no error.
+	//
+	// Errors: ALREADY_EXISTS when something else has the name, or the directory itself with `must_not_exist`. After an error the
+	// parents that were made are gone again. Cancelling has no effect. It is safe to repeat.
+	MakeDirectory(context.Context, *MakeDirectoryRequest) (*MakeDirectoryResponse, error)
+	// Move renames a file, directory or link (not what the link points to), to another file system too; missing parents are made.
+	//
+	// Within a file system it is one step of the kernel. To another one it is copied beside the destination, takes the name in one
+	// step, and is then removed from where it was; an error before that leaves everything as it was.
+	//
+	// Errors: NOT_FOUND; ALREADY_EXISTS with NO_REPLACE; FAILED_PRECONDITION when a directory would replace a file, a file a directory,
+	// or the destination is a directory that is not empty; INVALID_ARGUMENT when a directory would be moved into itself;
+	// UNIMPLEMENTED when EXCHANGE is asked for across file systems.
+	// Cancelling stops a copy to another file system and undoes it.
+	Move(context.Context, *MoveRequest) (*MoveResponse, error)
+	// Copy copies a file, link or whole directory with modes, times and user xattrs, and as root owners; hard links among the copied
+	// stay links, sparse files stay sparse, and file systems that can share the data (reflink) do. Missing parents are made.
+	//
+	// A destination that does not exist appears as a whole, or not at all. A directory that exists is merged into: its files are
+	// replaced one by one, each as a whole, and what else is in it stays.
+	//
+	// Errors: NOT_FOUND; ALREADY_EXISTS with `must_not_exist`; FAILED_PRECONDITION when a directory would replace a file or the other way round;
+	// INVALID_ARGUMENT when a directory would be copied into itself. Cancelling stops and undoes it, except for what was merged.
+	Copy(context.Context, *CopyRequest) (*CopyResponse, error)
+	// Remove removes a file, link or directory; a link itself, never what it points to.
+	//
+	// Errors: NOT_FOUND unless `missing_ok`; FAILED_PRECONDITION for a directory that is not empty unless `recursive`, and for `/` and the
+	// daemon's `--root`, always. What cannot be removed does not keep the rest: the error names the first of it.
+	// Cancelling stops; what is removed is gone.
+	Remove(context.Context, *RemoveRequest) (*RemoveResponse, error)
+	// SetAttributes changes mode, owner, group, times and user xattrs; what is absent stays.
+	//
+	// Errors: NOT_FOUND; INVALID_ARGUMENT for an unknown user or group, or an xattr outside `user.`; UNIMPLEMENTED where the file system has no
+	// xattrs. They are applied in the order owner, mode, xattrs, times; an error leaves those before it changed.
+	// Cancelling has no effect. It is safe to repeat.
+	SetAttributes(context.Context, *SetAttributesRequest) (*SetAttributesResponse, error)
+	// WatchDirectory streams what changes in a directory, `ready` first: everything after it is reported.
+	//
+	// With `recursive` directories that appear are watched too, and what was made in them before is reported as CREATED.
+	// Nothing is lost silently: `overflow` says that changes are missing, `unwatched` that a directory below cannot be watched, `ended` that
+	// the directory itself is gone.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it is not a directory; RESOURCE_EXHAUSTED when the kernel's limit of watches is reached
+	// (the message names the sysctl), or the follower takes too little for too long; INVALID_ARGUMENT for a malformed pattern.
+	// Cancelling stops watching.
+	WatchDirectory(*WatchDirectoryRequest, grpc.ServerStreamingServer[WatchDirectoryResponse]) error
+	// GetChanges is WatchDirectory for clients that poll: what has changed since a cursor.
+	//
+	// Without a cursor it begins to watch, and answers with no changes and a cursor. With one it answers with what came since, at most 1,000
+	// changes, and the next cursor; the same cursor can be sent again. The daemon keeps the last 10,000 changes of a watch, and ends one
+	// that nobody asks for 10 minutes. When changes are missing, because of that, of an overflow or of a daemon that was started anew,
+	// `history_lost` is set and the cursor begins afresh: list the directory.
+	//
+	// Errors: as WatchDirectory; INVALID_ARGUMENT for a malformed cursor. Cancelling stops waiting. It is safe to repeat.
+	GetChanges(context.Context, *GetChangesRequest) (*GetChangesResponse, error)
+	// Find streams the entries below a directory that match all of what is asked for, in the order of ListDirectory, and last a summary.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it is not a directory; INVALID_ARGUMENT for a malformed pattern, naming it.
+	// Directories that cannot be read are counted and named in the summary. Cancelling stops. It is safe to repeat.
+	Find(*FindRequest, grpc.ServerStreamingServer[FindResponse]) error
+	// Search streams the lines of files that match a literal text or a regular expression (RE2 syntax, linear time), and last a summary
+	// with exact totals, also of what was not sent. Files that hold a NUL byte in their first 8 KiB are binary and left out.
+	//
+	// Errors: NOT_FOUND; INVALID_ARGUMENT for a malformed expression or pattern, naming it. Files that cannot be read are counted and
+	// named in the summary. Cancelling stops. It is safe to repeat.
+	Search(*SearchRequest, grpc.ServerStreamingServer[SearchResponse]) error
+	// ReadArchive streams a file or a directory with all that is in it as a tar archive (PAX, POSIX.1-2001): one `metadata`, `chunk`s,
+	// one `summary`. Names are relative to the directory. Hard links, symbolic links, modes, times, owners, user xattrs and the holes of
+	// sparse files are kept; sockets are left out, as tar(1) does. A stream without its summary is not the whole archive.
+	//
+	// Errors: NOT_FOUND; ABORTED when a file shrinks while it is read; INVALID_ARGUMENT for a malformed pattern. What cannot be read is an
+	// error, unless `skip_unreadable`. Cancelling stops.
+	ReadArchive(*ReadArchiveRequest, grpc.ServerStreamingServer[ReadArchiveResponse]) error
+	// WriteArchive unpacks a tar archive (PAX, GNU or ustar; gzip is recognised) into a directory, which is made when it is missing: one
+	// `metadata`, then `chunk`s of the archive.
+	//
+	// Nothing can leave the directory: absolute names and `..` are refused, links are never followed while unpacking, device nodes are
+	// refused. Files replace what has their name, each as a whole. With `atomic` everything is unpacked beside the directory, which is then
+	// swapped with the old one in one step.
+	//
+	// Errors: INVALID_ARGUMENT for a malformed, truncated or forbidden entry, naming it; RESOURCE_EXHAUSTED over `max_bytes` or
+	// `max_entries`; those of WriteFile. After an error or cancelling: with `atomic` nothing has changed; else the entries before it stay.
+	WriteArchive(grpc.ClientStreamingServer[WriteArchiveRequest, WriteArchiveResponse]) error
 	mustEmbedUnimplementedFilesystemServiceServer()
 }
 
@@ -200,6 +683,57 @@ func (UnimplementedFilesystemServiceServer) ReadFile(*ReadFileRequest, grpc.Serv
 }
 func (UnimplementedFilesystemServiceServer) WriteFile(grpc.ClientStreamingServer[WriteFileRequest, WriteFileResponse]) error {
 	return status.Error(codes.Unimplemented, "method WriteFile not implemented")
+}
+func (UnimplementedFilesystemServiceServer) CommitUpload(context.Context, *CommitUploadRequest) (*CommitUploadResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CommitUpload not implemented")
+}
+func (UnimplementedFilesystemServiceServer) GetUpload(context.Context, *GetUploadRequest) (*GetUploadResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetUpload not implemented")
+}
+func (UnimplementedFilesystemServiceServer) ListUploads(context.Context, *ListUploadsRequest) (*ListUploadsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListUploads not implemented")
+}
+func (UnimplementedFilesystemServiceServer) AbortUpload(context.Context, *AbortUploadRequest) (*AbortUploadResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AbortUpload not implemented")
+}
+func (UnimplementedFilesystemServiceServer) CreateSignedUrl(context.Context, *CreateSignedUrlRequest) (*CreateSignedUrlResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateSignedUrl not implemented")
+}
+func (UnimplementedFilesystemServiceServer) ListDirectory(*ListDirectoryRequest, grpc.ServerStreamingServer[ListDirectoryResponse]) error {
+	return status.Error(codes.Unimplemented, "method ListDirectory not implemented")
+}
+func (UnimplementedFilesystemServiceServer) MakeDirectory(context.Context, *MakeDirectoryRequest) (*MakeDirectoryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method MakeDirectory not implemented")
+}
+func (UnimplementedFilesystemServiceServer) Move(context.Context, *MoveRequest) (*MoveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Move not implemented")
+}
+func (UnimplementedFilesystemServiceServer) Copy(context.Context, *CopyRequest) (*CopyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Copy not implemented")
+}
+func (UnimplementedFilesystemServiceServer) Remove(context.Context, *RemoveRequest) (*RemoveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
+}
+func (UnimplementedFilesystemServiceServer) SetAttributes(context.Context, *SetAttributesRequest) (*SetAttributesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetAttributes not implemented")
+}
+func (UnimplementedFilesystemServiceServer) WatchDirectory(*WatchDirectoryRequest, grpc.ServerStreamingServer[WatchDirectoryResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchDirectory not implemented")
+}
+func (UnimplementedFilesystemServiceServer) GetChanges(context.Context, *GetChangesRequest) (*GetChangesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetChanges not implemented")
+}
+func (UnimplementedFilesystemServiceServer) Find(*FindRequest, grpc.ServerStreamingServer[FindResponse]) error {
+	return status.Error(codes.Unimplemented, "method Find not implemented")
+}
+func (UnimplementedFilesystemServiceServer) Search(*SearchRequest, grpc.ServerStreamingServer[SearchResponse]) error {
+	return status.Error(codes.Unimplemented, "method Search not implemented")
+}
+func (UnimplementedFilesystemServiceServer) ReadArchive(*ReadArchiveRequest, grpc.ServerStreamingServer[ReadArchiveResponse]) error {
+	return status.Error(codes.Unimplemented, "method ReadArchive not implemented")
+}
+func (UnimplementedFilesystemServiceServer) WriteArchive(grpc.ClientStreamingServer[WriteArchiveRequest, WriteArchiveResponse]) error {
+	return status.Error(codes.Unimplemented, "method WriteArchive not implemented")
 }
 func (UnimplementedFilesystemServiceServer) mustEmbedUnimplementedFilesystemServiceServer() {}
 func (UnimplementedFilesystemServiceServer) testEmbeddedByValue()                           {}
@@ -258,6 +792,266 @@ func _FilesystemService_WriteFile_Handler(srv interface{}, stream grpc.ServerStr
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type FilesystemService_WriteFileServer = grpc.ClientStreamingServer[WriteFileRequest, WriteFileResponse]
 
+func _FilesystemService_CommitUpload_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CommitUploadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FilesystemServiceServer).CommitUpload(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FilesystemService_CommitUpload_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FilesystemServiceServer).CommitUpload(ctx, req.(*CommitUploadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FilesystemService_GetUpload_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetUploadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FilesystemServiceServer).GetUpload(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FilesystemService_GetUpload_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FilesystemServiceServer).GetUpload(ctx, req.(*GetUploadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FilesystemService_ListUploads_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListUploadsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FilesystemServiceServer).ListUploads(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FilesystemService_ListUploads_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FilesystemServiceServer).ListUploads(ctx, req.(*ListUploadsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FilesystemService_AbortUpload_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AbortUploadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FilesystemServiceServer).AbortUpload(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FilesystemService_AbortUpload_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FilesystemServiceServer).AbortUpload(ctx, req.(*AbortUploadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FilesystemService_CreateSignedUrl_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateSignedUrlRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FilesystemServiceServer).CreateSignedUrl(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FilesystemService_CreateSignedUrl_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FilesystemServiceServer).CreateSignedUrl(ctx, req.(*CreateSignedUrlRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FilesystemService_ListDirectory_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ListDirectoryRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(FilesystemServiceServer).ListDirectory(m, &grpc.GenericServerStream[ListDirectoryRequest, ListDirectoryResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FilesystemService_ListDirectoryServer = grpc.ServerStreamingServer[ListDirectoryResponse]
+
+func _FilesystemService_MakeDirectory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MakeDirectoryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FilesystemServiceServer).MakeDirectory(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FilesystemService_MakeDirectory_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FilesystemServiceServer).MakeDirectory(ctx, req.(*MakeDirectoryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FilesystemService_Move_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MoveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FilesystemServiceServer).Move(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FilesystemService_Move_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FilesystemServiceServer).Move(ctx, req.(*MoveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FilesystemService_Copy_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CopyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FilesystemServiceServer).Copy(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FilesystemService_Copy_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FilesystemServiceServer).Copy(ctx, req.(*CopyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FilesystemService_Remove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FilesystemServiceServer).Remove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FilesystemService_Remove_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FilesystemServiceServer).Remove(ctx, req.(*RemoveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FilesystemService_SetAttributes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetAttributesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FilesystemServiceServer).SetAttributes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FilesystemService_SetAttributes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FilesystemServiceServer).SetAttributes(ctx, req.(*SetAttributesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FilesystemService_WatchDirectory_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchDirectoryRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(FilesystemServiceServer).WatchDirectory(m, &grpc.GenericServerStream[WatchDirectoryRequest, WatchDirectoryResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FilesystemService_WatchDirectoryServer = grpc.ServerStreamingServer[WatchDirectoryResponse]
+
+func _FilesystemService_GetChanges_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetChangesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FilesystemServiceServer).GetChanges(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FilesystemService_GetChanges_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FilesystemServiceServer).GetChanges(ctx, req.(*GetChangesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FilesystemService_Find_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(FindRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(FilesystemServiceServer).Find(m, &grpc.GenericServerStream[FindRequest, FindResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FilesystemService_FindServer = grpc.ServerStreamingServer[FindResponse]
+
+func _FilesystemService_Search_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(SearchRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(FilesystemServiceServer).Search(m, &grpc.GenericServerStream[SearchRequest, SearchResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FilesystemService_SearchServer = grpc.ServerStreamingServer[SearchResponse]
+
+func _FilesystemService_ReadArchive_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReadArchiveRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(FilesystemServiceServer).ReadArchive(m, &grpc.GenericServerStream[ReadArchiveRequest, ReadArchiveResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FilesystemService_ReadArchiveServer = grpc.ServerStreamingServer[ReadArchiveResponse]
+
+func _FilesystemService_WriteArchive_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(FilesystemServiceServer).WriteArchive(&grpc.GenericServerStream[WriteArchiveRequest, WriteArchiveResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FilesystemService_WriteArchiveServer = grpc.ClientStreamingServer[WriteArchiveRequest, WriteArchiveResponse]
+
 // FilesystemService_ServiceDesc is the grpc.ServiceDesc for FilesystemService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -269,6 +1063,50 @@ var FilesystemService_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "Stat",
 			Handler:    _FilesystemService_Stat_Handler,
 		},
+		{
+			MethodName: "CommitUpload",
+			Handler:    _FilesystemService_CommitUpload_Handler,
+		},
+		{
+			MethodName: "GetUpload",
+			Handler:    _FilesystemService_GetUpload_Handler,
+		},
+		{
+			MethodName: "ListUploads",
+			Handler:    _FilesystemService_ListUploads_Handler,
+		},
+		{
+			MethodName: "AbortUpload",
+			Handler:    _FilesystemService_AbortUpload_Handler,
+		},
+		{
+			MethodName: "CreateSignedUrl",
+			Handler:    _FilesystemService_CreateSignedUrl_Handler,
+		},
+		{
+			MethodName: "MakeDirectory",
+			Handler:    _FilesystemService_MakeDirectory_Handler,
+		},
+		{
+			MethodName: "Move",
+			Handler:    _FilesystemService_Move_Handler,
+		},
+		{
+			MethodName: "Copy",
+			Handler:    _FilesystemService_Copy_Handler,
+		},
+		{
+			MethodName: "Remove",
+			Handler:    _FilesystemService_Remove_Handler,
+		},
+		{
+			MethodName: "SetAttributes",
+			Handler:    _FilesystemService_SetAttributes_Handler,
+		},
+		{
+			MethodName: "GetChanges",
+			Handler:    _FilesystemService_GetChanges_Handler,
+		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
@@ -279,6 +1117,36 @@ var FilesystemService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "WriteFile",
 			Handler:       _FilesystemService_WriteFile_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "ListDirectory",
+			Handler:       _FilesystemService_ListDirectory_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "WatchDirectory",
+			Handler:       _FilesystemService_WatchDirectory_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Find",
+			Handler:       _FilesystemService_Find_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Search",
+			Handler:       _FilesystemService_Search_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "ReadArchive",
+			Handler:       _FilesystemService_ReadArchive_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "WriteArchive",
+			Handler:       _FilesystemService_WriteArchive_Handler,
 			ClientStreams: true,
 		},
 	},

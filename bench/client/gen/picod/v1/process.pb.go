@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -21,6 +22,111 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+type OutputStream int32
+
+const (
+	OutputStream_OUTPUT_STREAM_UNSPECIFIED OutputStream = 0
+	OutputStream_OUTPUT_STREAM_STDOUT      OutputStream = 1
+	OutputStream_OUTPUT_STREAM_STDERR      OutputStream = 2
+	OutputStream_OUTPUT_STREAM_PTY         OutputStream = 3
+)
+
+// Enum value maps for OutputStream.
+var (
+	OutputStream_name = map[int32]string{
+		0: "OUTPUT_STREAM_UNSPECIFIED",
+		1: "OUTPUT_STREAM_STDOUT",
+		2: "OUTPUT_STREAM_STDERR",
+		3: "OUTPUT_STREAM_PTY",
+	}
+	OutputStream_value = map[string]int32{
+		"OUTPUT_STREAM_UNSPECIFIED": 0,
+		"OUTPUT_STREAM_STDOUT":      1,
+		"OUTPUT_STREAM_STDERR":      2,
+		"OUTPUT_STREAM_PTY":         3,
+	}
+)
+
+func (x OutputStream) Enum() *OutputStream {
+	p := new(OutputStream)
+	*p = x
+	return p
+}
+
+func (x OutputStream) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OutputStream) Descriptor() protoreflect.EnumDescriptor {
+	return file_picod_v1_process_proto_enumTypes[0].Descriptor()
+}
+
+func (OutputStream) Type() protoreflect.EnumType {
+	return &file_picod_v1_process_proto_enumTypes[0]
+}
+
+func (x OutputStream) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OutputStream.Descriptor instead.
+func (OutputStream) EnumDescriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{0}
+}
+
+type Process_State int32
+
+const (
+	Process_STATE_UNSPECIFIED Process_State = 0
+	Process_STATE_RUNNING     Process_State = 1
+	// It is being ended.
+	Process_STATE_STOPPING Process_State = 2
+	Process_STATE_ENDED    Process_State = 3
+)
+
+// Enum value maps for Process_State.
+var (
+	Process_State_name = map[int32]string{
+		0: "STATE_UNSPECIFIED",
+		1: "STATE_RUNNING",
+		2: "STATE_STOPPING",
+		3: "STATE_ENDED",
+	}
+	Process_State_value = map[string]int32{
+		"STATE_UNSPECIFIED": 0,
+		"STATE_RUNNING":     1,
+		"STATE_STOPPING":    2,
+		"STATE_ENDED":       3,
+	}
+)
+
+func (x Process_State) Enum() *Process_State {
+	p := new(Process_State)
+	*p = x
+	return p
+}
+
+func (x Process_State) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Process_State) Descriptor() protoreflect.EnumDescriptor {
+	return file_picod_v1_process_proto_enumTypes[1].Descriptor()
+}
+
+func (Process_State) Type() protoreflect.EnumType {
+	return &file_picod_v1_process_proto_enumTypes[1]
+}
+
+func (x Process_State) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Process_State.Descriptor instead.
+func (Process_State) EnumDescriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{15, 0}
+}
 
 type Outcome_Reason int32
 
@@ -34,7 +140,10 @@ const (
 	Outcome_REASON_TIMED_OUT Outcome_Reason = 3
 	// The caller cancelled, its deadline passed, or the daemon shut down.
 	Outcome_REASON_CANCELLED Outcome_Reason = 4
-	// The kernel's out-of-memory killer ended it.
+	// The kernel's out-of-memory killer ended it. As well as can be told: it ended by a KILL that did not come from the daemon, while
+	// or up to 5 s after the kernel counted a victim in the daemon's own cgroup (or, without one, on the whole system). A limit
+	// on a cgroup that the program has made for itself is not seen, and another's KILL within that time is taken for the kernel's. The
+	// daemon makes the kernel prefer what it has started to itself.
 	Outcome_REASON_OUT_OF_MEMORY Outcome_Reason = 5
 	// The program could not be started; message says why.
 	Outcome_REASON_SPAWN_FAILED Outcome_Reason = 6
@@ -77,11 +186,11 @@ func (x Outcome_Reason) String() string {
 }
 
 func (Outcome_Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_picod_v1_process_proto_enumTypes[0].Descriptor()
+	return file_picod_v1_process_proto_enumTypes[2].Descriptor()
 }
 
 func (Outcome_Reason) Type() protoreflect.EnumType {
-	return &file_picod_v1_process_proto_enumTypes[0]
+	return &file_picod_v1_process_proto_enumTypes[2]
 }
 
 func (x Outcome_Reason) Number() protoreflect.EnumNumber {
@@ -90,7 +199,2576 @@ func (x Outcome_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Reason.Descriptor instead.
 func (Outcome_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_picod_v1_process_proto_rawDescGZIP(), []int{4, 0}
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{43, 0}
+}
+
+// ProcessSelector names one process.
+type ProcessSelector struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Selector:
+	//
+	//	*ProcessSelector_Id
+	//	*ProcessSelector_Tag
+	Selector      isProcessSelector_Selector `protobuf_oneof:"selector"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessSelector) Reset() {
+	*x = ProcessSelector{}
+	mi := &file_picod_v1_process_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessSelector) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessSelector) ProtoMessage() {}
+
+func (x *ProcessSelector) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessSelector.ProtoReflect.Descriptor instead.
+func (*ProcessSelector) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ProcessSelector) GetSelector() isProcessSelector_Selector {
+	if x != nil {
+		return x.Selector
+	}
+	return nil
+}
+
+func (x *ProcessSelector) GetId() string {
+	if x != nil {
+		if x, ok := x.Selector.(*ProcessSelector_Id); ok {
+			return x.Id
+		}
+	}
+	return ""
+}
+
+func (x *ProcessSelector) GetTag() string {
+	if x != nil {
+		if x, ok := x.Selector.(*ProcessSelector_Tag); ok {
+			return x.Tag
+		}
+	}
+	return ""
+}
+
+type isProcessSelector_Selector interface {
+	isProcessSelector_Selector()
+}
+
+type ProcessSelector_Id struct {
+	Id string `protobuf:"bytes,1,opt,name=id,proto3,oneof"`
+}
+
+type ProcessSelector_Tag struct {
+	// The live process with this tag, else the one that ended last.
+	Tag string `protobuf:"bytes,2,opt,name=tag,proto3,oneof"`
+}
+
+func (*ProcessSelector_Id) isProcessSelector_Selector() {}
+
+func (*ProcessSelector_Tag) isProcessSelector_Selector() {}
+
+// PtySize is the size of a terminal in characters, each 1 to 65535.
+type PtySize struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cols          uint32                 `protobuf:"varint,1,opt,name=cols,proto3" json:"cols,omitempty"`
+	Rows          uint32                 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PtySize) Reset() {
+	*x = PtySize{}
+	mi := &file_picod_v1_process_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PtySize) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PtySize) ProtoMessage() {}
+
+func (x *PtySize) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PtySize.ProtoReflect.Descriptor instead.
+func (*PtySize) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *PtySize) GetCols() uint32 {
+	if x != nil {
+		return x.Cols
+	}
+	return 0
+}
+
+func (x *PtySize) GetRows() uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+type StartRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As ExecuteRequest; exactly one of `command` and `argv`, except that with `pty` both may be missing: the user's shell.
+	Command string            `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"`
+	Argv    []string          `protobuf:"bytes,2,rep,name=argv,proto3" json:"argv,omitempty"`
+	Cwd     string            `protobuf:"bytes,3,opt,name=cwd,proto3" json:"cwd,omitempty"`
+	Env     map[string]string `protobuf:"bytes,4,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	User    string            `protobuf:"bytes,5,opt,name=user,proto3" json:"user,omitempty"`
+	// Give it a terminal of this size, as its controlling terminal; TERM is set to xterm-256color unless `env` says otherwise.
+	Pty *PtySize `protobuf:"bytes,6,opt,name=pty,proto3" json:"pty,omitempty"`
+	// Keep standard input open for SendInput. Without it, and without `pty`, standard input is /dev/null.
+	Stdin bool `protobuf:"varint,7,opt,name=stdin,proto3" json:"stdin,omitempty"`
+	// Seconds until it is ended with TIMED_OUT. Default and 0: none.
+	Timeout *float32        `protobuf:"fixed32,8,opt,name=timeout,proto3,oneof" json:"timeout,omitempty"`
+	Limits  *ResourceLimits `protobuf:"bytes,9,opt,name=limits,proto3" json:"limits,omitempty"`
+	// Client-chosen id, see Start; 1 to 128 of the characters A-Z a-z 0-9 . _ : -.
+	Id string `protobuf:"bytes,10,opt,name=id,proto3" json:"id,omitempty"`
+	// A name to select it by, unique among live processes; at most 128 bytes, no control characters.
+	Tag string `protobuf:"bytes,11,opt,name=tag,proto3" json:"tag,omitempty"`
+	// Free text for people; at most 1024 bytes, no control characters.
+	Label string `protobuf:"bytes,12,opt,name=label,proto3" json:"label,omitempty"`
+	// Let the process wait instead of trimming output that has not been sent to this follower yet. Without a `follower_id` it ends
+	// with the call: what is written before the follower attaches again may be trimmed, which it is told.
+	Backpressure bool `protobuf:"varint,13,opt,name=backpressure,proto3" json:"backpressure,omitempty"`
+	// Between two keepalives when nothing else is sent: 1 s to 30 s, the default.
+	KeepaliveInterval *durationpb.Duration `protobuf:"bytes,14,opt,name=keepalive_interval,json=keepaliveInterval,proto3" json:"keepalive_interval,omitempty"`
+	// Run a login shell for `command`, or for the default shell of a terminal.
+	Login bool `protobuf:"varint,15,opt,name=login,proto3" json:"login,omitempty"`
+	// Groups processes for those who list them; at most 128 bytes, no control characters. PicoD gives it no meaning.
+	SessionId string `protobuf:"bytes,16,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Makes `backpressure` outlast a broken connection: the process waits until this follower has acknowledged its output with
+	// AcknowledgeOutput, and nothing is trimmed that it has not. What counts as received is what was acknowledged, and what lies before
+	// the offsets at which it attaches again, with the same id. A `keepalive` is sent whenever the process waits for an
+	// acknowledgement alone. 1 to 128 of the characters A-Z a-z 0-9 . _ : -, made up by the client; at most 16 per process, beyond
+	// which it is RESOURCE_EXHAUSTED. Not given to a process: it takes no part in what makes two requests the same.
+	FollowerId string `protobuf:"bytes,17,opt,name=follower_id,json=followerId,proto3" json:"follower_id,omitempty"`
+	// How long that holds while the follower is not connected: 0 to 10 minutes. Default 30 s.
+	Hold          *durationpb.Duration `protobuf:"bytes,18,opt,name=hold,proto3" json:"hold,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartRequest) Reset() {
+	*x = StartRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartRequest) ProtoMessage() {}
+
+func (x *StartRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartRequest.ProtoReflect.Descriptor instead.
+func (*StartRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *StartRequest) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
+func (x *StartRequest) GetArgv() []string {
+	if x != nil {
+		return x.Argv
+	}
+	return nil
+}
+
+func (x *StartRequest) GetCwd() string {
+	if x != nil {
+		return x.Cwd
+	}
+	return ""
+}
+
+func (x *StartRequest) GetEnv() map[string]string {
+	if x != nil {
+		return x.Env
+	}
+	return nil
+}
+
+func (x *StartRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *StartRequest) GetPty() *PtySize {
+	if x != nil {
+		return x.Pty
+	}
+	return nil
+}
+
+func (x *StartRequest) GetStdin() bool {
+	if x != nil {
+		return x.Stdin
+	}
+	return false
+}
+
+func (x *StartRequest) GetTimeout() float32 {
+	if x != nil && x.Timeout != nil {
+		return *x.Timeout
+	}
+	return 0
+}
+
+func (x *StartRequest) GetLimits() *ResourceLimits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *StartRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *StartRequest) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *StartRequest) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *StartRequest) GetBackpressure() bool {
+	if x != nil {
+		return x.Backpressure
+	}
+	return false
+}
+
+func (x *StartRequest) GetKeepaliveInterval() *durationpb.Duration {
+	if x != nil {
+		return x.KeepaliveInterval
+	}
+	return nil
+}
+
+func (x *StartRequest) GetLogin() bool {
+	if x != nil {
+		return x.Login
+	}
+	return false
+}
+
+func (x *StartRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *StartRequest) GetFollowerId() string {
+	if x != nil {
+		return x.FollowerId
+	}
+	return ""
+}
+
+func (x *StartRequest) GetHold() *durationpb.Duration {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
+type StartResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Event         *ProcessEvent          `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartResponse) Reset() {
+	*x = StartResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartResponse) ProtoMessage() {}
+
+func (x *StartResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartResponse.ProtoReflect.Descriptor instead.
+func (*StartResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *StartResponse) GetEvent() *ProcessEvent {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+type AttachRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process *ProcessSelector       `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	// Where to begin; a stream that is not named begins with the first byte that was ever written.
+	From *OutputOffsets `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	// Begin with what is written from now on; excludes `from`.
+	FromEnd bool `protobuf:"varint,3,opt,name=from_end,json=fromEnd,proto3" json:"from_end,omitempty"`
+	// As StartRequest.
+	Backpressure      bool                 `protobuf:"varint,4,opt,name=backpressure,proto3" json:"backpressure,omitempty"`
+	KeepaliveInterval *durationpb.Duration `protobuf:"bytes,5,opt,name=keepalive_interval,json=keepaliveInterval,proto3" json:"keepalive_interval,omitempty"`
+	FollowerId        string               `protobuf:"bytes,6,opt,name=follower_id,json=followerId,proto3" json:"follower_id,omitempty"`
+	Hold              *durationpb.Duration `protobuf:"bytes,7,opt,name=hold,proto3" json:"hold,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *AttachRequest) Reset() {
+	*x = AttachRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AttachRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AttachRequest) ProtoMessage() {}
+
+func (x *AttachRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
+func (*AttachRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *AttachRequest) GetProcess() *ProcessSelector {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *AttachRequest) GetFrom() *OutputOffsets {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *AttachRequest) GetFromEnd() bool {
+	if x != nil {
+		return x.FromEnd
+	}
+	return false
+}
+
+func (x *AttachRequest) GetBackpressure() bool {
+	if x != nil {
+		return x.Backpressure
+	}
+	return false
+}
+
+func (x *AttachRequest) GetKeepaliveInterval() *durationpb.Duration {
+	if x != nil {
+		return x.KeepaliveInterval
+	}
+	return nil
+}
+
+func (x *AttachRequest) GetFollowerId() string {
+	if x != nil {
+		return x.FollowerId
+	}
+	return ""
+}
+
+func (x *AttachRequest) GetHold() *durationpb.Duration {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
+type AcknowledgeOutputRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process *ProcessSelector       `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	// As in the Start or Attach of the follower.
+	FollowerId string `protobuf:"bytes,2,opt,name=follower_id,json=followerId,proto3" json:"follower_id,omitempty"`
+	// The first bytes that were not received. A stream that is not named stays where it is.
+	Received *OutputOffsets `protobuf:"bytes,3,opt,name=received,proto3" json:"received,omitempty"`
+	// The follower will not come back: the process waits for it no longer.
+	Release       bool `protobuf:"varint,4,opt,name=release,proto3" json:"release,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcknowledgeOutputRequest) Reset() {
+	*x = AcknowledgeOutputRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcknowledgeOutputRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcknowledgeOutputRequest) ProtoMessage() {}
+
+func (x *AcknowledgeOutputRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcknowledgeOutputRequest.ProtoReflect.Descriptor instead.
+func (*AcknowledgeOutputRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *AcknowledgeOutputRequest) GetProcess() *ProcessSelector {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *AcknowledgeOutputRequest) GetFollowerId() string {
+	if x != nil {
+		return x.FollowerId
+	}
+	return ""
+}
+
+func (x *AcknowledgeOutputRequest) GetReceived() *OutputOffsets {
+	if x != nil {
+		return x.Received
+	}
+	return nil
+}
+
+func (x *AcknowledgeOutputRequest) GetRelease() bool {
+	if x != nil {
+		return x.Release
+	}
+	return false
+}
+
+type AcknowledgeOutputResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcknowledgeOutputResponse) Reset() {
+	*x = AcknowledgeOutputResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcknowledgeOutputResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcknowledgeOutputResponse) ProtoMessage() {}
+
+func (x *AcknowledgeOutputResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcknowledgeOutputResponse.ProtoReflect.Descriptor instead.
+func (*AcknowledgeOutputResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{6}
+}
+
+// OutputOffsets are positions in the streams of a process, in bytes since its start.
+type OutputOffsets struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stdout        *uint64                `protobuf:"varint,1,opt,name=stdout,proto3,oneof" json:"stdout,omitempty"`
+	Stderr        *uint64                `protobuf:"varint,2,opt,name=stderr,proto3,oneof" json:"stderr,omitempty"`
+	Pty           *uint64                `protobuf:"varint,3,opt,name=pty,proto3,oneof" json:"pty,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OutputOffsets) Reset() {
+	*x = OutputOffsets{}
+	mi := &file_picod_v1_process_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OutputOffsets) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OutputOffsets) ProtoMessage() {}
+
+func (x *OutputOffsets) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutputOffsets.ProtoReflect.Descriptor instead.
+func (*OutputOffsets) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *OutputOffsets) GetStdout() uint64 {
+	if x != nil && x.Stdout != nil {
+		return *x.Stdout
+	}
+	return 0
+}
+
+func (x *OutputOffsets) GetStderr() uint64 {
+	if x != nil && x.Stderr != nil {
+		return *x.Stderr
+	}
+	return 0
+}
+
+func (x *OutputOffsets) GetPty() uint64 {
+	if x != nil && x.Pty != nil {
+		return *x.Pty
+	}
+	return 0
+}
+
+type AttachResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Event         *ProcessEvent          `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AttachResponse) Reset() {
+	*x = AttachResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AttachResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AttachResponse) ProtoMessage() {}
+
+func (x *AttachResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AttachResponse.ProtoReflect.Descriptor instead.
+func (*AttachResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *AttachResponse) GetEvent() *ProcessEvent {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+type ProcessEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Event:
+	//
+	//	*ProcessEvent_Started
+	//	*ProcessEvent_Output
+	//	*ProcessEvent_Trimmed
+	//	*ProcessEvent_Keepalive
+	//	*ProcessEvent_Ended
+	Event         isProcessEvent_Event `protobuf_oneof:"event"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessEvent) Reset() {
+	*x = ProcessEvent{}
+	mi := &file_picod_v1_process_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessEvent) ProtoMessage() {}
+
+func (x *ProcessEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessEvent.ProtoReflect.Descriptor instead.
+func (*ProcessEvent) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ProcessEvent) GetEvent() isProcessEvent_Event {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *ProcessEvent) GetStarted() *ProcessStarted {
+	if x != nil {
+		if x, ok := x.Event.(*ProcessEvent_Started); ok {
+			return x.Started
+		}
+	}
+	return nil
+}
+
+func (x *ProcessEvent) GetOutput() *ProcessOutput {
+	if x != nil {
+		if x, ok := x.Event.(*ProcessEvent_Output); ok {
+			return x.Output
+		}
+	}
+	return nil
+}
+
+func (x *ProcessEvent) GetTrimmed() *ProcessOutputTrimmed {
+	if x != nil {
+		if x, ok := x.Event.(*ProcessEvent_Trimmed); ok {
+			return x.Trimmed
+		}
+	}
+	return nil
+}
+
+func (x *ProcessEvent) GetKeepalive() *ProcessKeepalive {
+	if x != nil {
+		if x, ok := x.Event.(*ProcessEvent_Keepalive); ok {
+			return x.Keepalive
+		}
+	}
+	return nil
+}
+
+func (x *ProcessEvent) GetEnded() *ProcessEnded {
+	if x != nil {
+		if x, ok := x.Event.(*ProcessEvent_Ended); ok {
+			return x.Ended
+		}
+	}
+	return nil
+}
+
+type isProcessEvent_Event interface {
+	isProcessEvent_Event()
+}
+
+type ProcessEvent_Started struct {
+	// First, at once.
+	Started *ProcessStarted `protobuf:"bytes,1,opt,name=started,proto3,oneof"`
+}
+
+type ProcessEvent_Output struct {
+	Output *ProcessOutput `protobuf:"bytes,2,opt,name=output,proto3,oneof"`
+}
+
+type ProcessEvent_Trimmed struct {
+	// Output that this follower will not get.
+	Trimmed *ProcessOutputTrimmed `protobuf:"bytes,3,opt,name=trimmed,proto3,oneof"`
+}
+
+type ProcessEvent_Keepalive struct {
+	// A sign of life; also that the process waits for an acknowledgement, see StartRequest.follower_id.
+	Keepalive *ProcessKeepalive `protobuf:"bytes,4,opt,name=keepalive,proto3,oneof"`
+}
+
+type ProcessEvent_Ended struct {
+	// Last.
+	Ended *ProcessEnded `protobuf:"bytes,5,opt,name=ended,proto3,oneof"`
+}
+
+func (*ProcessEvent_Started) isProcessEvent_Event() {}
+
+func (*ProcessEvent_Output) isProcessEvent_Event() {}
+
+func (*ProcessEvent_Trimmed) isProcessEvent_Event() {}
+
+func (*ProcessEvent_Keepalive) isProcessEvent_Event() {}
+
+func (*ProcessEvent_Ended) isProcessEvent_Event() {}
+
+type ProcessStarted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Process       *Process               `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessStarted) Reset() {
+	*x = ProcessStarted{}
+	mi := &file_picod_v1_process_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessStarted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessStarted) ProtoMessage() {}
+
+func (x *ProcessStarted) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessStarted.ProtoReflect.Descriptor instead.
+func (*ProcessStarted) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ProcessStarted) GetProcess() *Process {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+type ProcessOutput struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One piece of one stream. The order among different streams is not kept.
+	//
+	// Types that are valid to be assigned to Output:
+	//
+	//	*ProcessOutput_Stdout
+	//	*ProcessOutput_Stderr
+	//	*ProcessOutput_Pty
+	Output isProcessOutput_Output `protobuf_oneof:"output"`
+	// Position of the piece's first byte in its stream. The next piece of it begins at offset + its length.
+	Offset        uint64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessOutput) Reset() {
+	*x = ProcessOutput{}
+	mi := &file_picod_v1_process_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessOutput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessOutput) ProtoMessage() {}
+
+func (x *ProcessOutput) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessOutput.ProtoReflect.Descriptor instead.
+func (*ProcessOutput) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ProcessOutput) GetOutput() isProcessOutput_Output {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
+func (x *ProcessOutput) GetStdout() []byte {
+	if x != nil {
+		if x, ok := x.Output.(*ProcessOutput_Stdout); ok {
+			return x.Stdout
+		}
+	}
+	return nil
+}
+
+func (x *ProcessOutput) GetStderr() []byte {
+	if x != nil {
+		if x, ok := x.Output.(*ProcessOutput_Stderr); ok {
+			return x.Stderr
+		}
+	}
+	return nil
+}
+
+func (x *ProcessOutput) GetPty() []byte {
+	if x != nil {
+		if x, ok := x.Output.(*ProcessOutput_Pty); ok {
+			return x.Pty
+		}
+	}
+	return nil
+}
+
+func (x *ProcessOutput) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+type isProcessOutput_Output interface {
+	isProcessOutput_Output()
+}
+
+type ProcessOutput_Stdout struct {
+	Stdout []byte `protobuf:"bytes,1,opt,name=stdout,proto3,oneof"`
+}
+
+type ProcessOutput_Stderr struct {
+	Stderr []byte `protobuf:"bytes,2,opt,name=stderr,proto3,oneof"`
+}
+
+type ProcessOutput_Pty struct {
+	Pty []byte `protobuf:"bytes,3,opt,name=pty,proto3,oneof"`
+}
+
+func (*ProcessOutput_Stdout) isProcessOutput_Output() {}
+
+func (*ProcessOutput_Stderr) isProcessOutput_Output() {}
+
+func (*ProcessOutput_Pty) isProcessOutput_Output() {}
+
+type ProcessOutputTrimmed struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Stream OutputStream           `protobuf:"varint,1,opt,name=stream,proto3,enum=picod.v1.OutputStream" json:"stream,omitempty"`
+	// The bytes from `from` up to, not including, `to` are no longer kept.
+	From          uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            uint64 `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessOutputTrimmed) Reset() {
+	*x = ProcessOutputTrimmed{}
+	mi := &file_picod_v1_process_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessOutputTrimmed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessOutputTrimmed) ProtoMessage() {}
+
+func (x *ProcessOutputTrimmed) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessOutputTrimmed.ProtoReflect.Descriptor instead.
+func (*ProcessOutputTrimmed) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ProcessOutputTrimmed) GetStream() OutputStream {
+	if x != nil {
+		return x.Stream
+	}
+	return OutputStream_OUTPUT_STREAM_UNSPECIFIED
+}
+
+func (x *ProcessOutputTrimmed) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *ProcessOutputTrimmed) GetTo() uint64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+type ProcessKeepalive struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessKeepalive) Reset() {
+	*x = ProcessKeepalive{}
+	mi := &file_picod_v1_process_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessKeepalive) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessKeepalive) ProtoMessage() {}
+
+func (x *ProcessKeepalive) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessKeepalive.ProtoReflect.Descriptor instead.
+func (*ProcessKeepalive) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{13}
+}
+
+type ProcessEnded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       *Outcome               `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Usage         *ResourceUsage         `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	Duration      *durationpb.Duration   `protobuf:"bytes,3,opt,name=duration,proto3" json:"duration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessEnded) Reset() {
+	*x = ProcessEnded{}
+	mi := &file_picod_v1_process_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessEnded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessEnded) ProtoMessage() {}
+
+func (x *ProcessEnded) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessEnded.ProtoReflect.Descriptor instead.
+func (*ProcessEnded) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ProcessEnded) GetOutcome() *Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *ProcessEnded) GetUsage() *ResourceUsage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *ProcessEnded) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
+// Process describes a process, running or ended.
+type Process struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Tag   string                 `protobuf:"bytes,2,opt,name=tag,proto3" json:"tag,omitempty"`
+	Label string                 `protobuf:"bytes,3,opt,name=label,proto3" json:"label,omitempty"`
+	State Process_State          `protobuf:"varint,4,opt,name=state,proto3,enum=picod.v1.Process_State" json:"state,omitempty"`
+	// Of the leader; it may be another process's once this one has ended.
+	Pid     uint32   `protobuf:"varint,5,opt,name=pid,proto3" json:"pid,omitempty"`
+	Command string   `protobuf:"bytes,6,opt,name=command,proto3" json:"command,omitempty"`
+	Argv    []string `protobuf:"bytes,7,rep,name=argv,proto3" json:"argv,omitempty"`
+	// Where it was started, as an absolute path.
+	Cwd string `protobuf:"bytes,8,opt,name=cwd,proto3" json:"cwd,omitempty"`
+	// Name of the user it was started as.
+	User string `protobuf:"bytes,9,opt,name=user,proto3" json:"user,omitempty"`
+	// Present for a process with a terminal.
+	Pty       *PtySize               `protobuf:"bytes,10,opt,name=pty,proto3" json:"pty,omitempty"`
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	EndedAt   *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	// Present when it has ended.
+	Outcome *Outcome       `protobuf:"bytes,13,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Usage   *ResourceUsage `protobuf:"bytes,14,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Bytes written so far.
+	Written *OutputOffsets `protobuf:"bytes,15,opt,name=written,proto3" json:"written,omitempty"`
+	// Oldest bytes still kept.
+	KeptFrom *OutputOffsets `protobuf:"bytes,16,opt,name=kept_from,json=keptFrom,proto3" json:"kept_from,omitempty"`
+	// Processes alive in its tree, the leader included; counted when asked for.
+	LiveProcesses uint32 `protobuf:"varint,17,opt,name=live_processes,json=liveProcesses,proto3" json:"live_processes,omitempty"`
+	// Bytes of input accepted so far.
+	InputBytes    uint64 `protobuf:"varint,18,opt,name=input_bytes,json=inputBytes,proto3" json:"input_bytes,omitempty"`
+	SessionId     string `protobuf:"bytes,19,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Process) Reset() {
+	*x = Process{}
+	mi := &file_picod_v1_process_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Process) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Process) ProtoMessage() {}
+
+func (x *Process) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Process.ProtoReflect.Descriptor instead.
+func (*Process) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Process) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Process) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *Process) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *Process) GetState() Process_State {
+	if x != nil {
+		return x.State
+	}
+	return Process_STATE_UNSPECIFIED
+}
+
+func (x *Process) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Process) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
+func (x *Process) GetArgv() []string {
+	if x != nil {
+		return x.Argv
+	}
+	return nil
+}
+
+func (x *Process) GetCwd() string {
+	if x != nil {
+		return x.Cwd
+	}
+	return ""
+}
+
+func (x *Process) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *Process) GetPty() *PtySize {
+	if x != nil {
+		return x.Pty
+	}
+	return nil
+}
+
+func (x *Process) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *Process) GetEndedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndedAt
+	}
+	return nil
+}
+
+func (x *Process) GetOutcome() *Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *Process) GetUsage() *ResourceUsage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *Process) GetWritten() *OutputOffsets {
+	if x != nil {
+		return x.Written
+	}
+	return nil
+}
+
+func (x *Process) GetKeptFrom() *OutputOffsets {
+	if x != nil {
+		return x.KeptFrom
+	}
+	return nil
+}
+
+func (x *Process) GetLiveProcesses() uint32 {
+	if x != nil {
+		return x.LiveProcesses
+	}
+	return 0
+}
+
+func (x *Process) GetInputBytes() uint64 {
+	if x != nil {
+		return x.InputBytes
+	}
+	return 0
+}
+
+func (x *Process) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+type GetProcessRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Process       *ProcessSelector       `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetProcessRequest) Reset() {
+	*x = GetProcessRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetProcessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetProcessRequest) ProtoMessage() {}
+
+func (x *GetProcessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetProcessRequest.ProtoReflect.Descriptor instead.
+func (*GetProcessRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *GetProcessRequest) GetProcess() *ProcessSelector {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+type GetProcessResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Process       *Process               `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetProcessResponse) Reset() {
+	*x = GetProcessResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetProcessResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetProcessResponse) ProtoMessage() {}
+
+func (x *GetProcessResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetProcessResponse.ProtoReflect.Descriptor instead.
+func (*GetProcessResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *GetProcessResponse) GetProcess() *Process {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+type ListProcessesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only processes with this tag.
+	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	// Only processes in this state.
+	State         Process_State `protobuf:"varint,2,opt,name=state,proto3,enum=picod.v1.Process_State" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListProcessesRequest) Reset() {
+	*x = ListProcessesRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListProcessesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListProcessesRequest) ProtoMessage() {}
+
+func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListProcessesRequest.ProtoReflect.Descriptor instead.
+func (*ListProcessesRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ListProcessesRequest) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *ListProcessesRequest) GetState() Process_State {
+	if x != nil {
+		return x.State
+	}
+	return Process_STATE_UNSPECIFIED
+}
+
+type ListProcessesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Processes     []*Process             `protobuf:"bytes,1,rep,name=processes,proto3" json:"processes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListProcessesResponse) Reset() {
+	*x = ListProcessesResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListProcessesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListProcessesResponse) ProtoMessage() {}
+
+func (x *ListProcessesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListProcessesResponse.ProtoReflect.Descriptor instead.
+func (*ListProcessesResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ListProcessesResponse) GetProcesses() []*Process {
+	if x != nil {
+		return x.Processes
+	}
+	return nil
+}
+
+type WatchProcessesRequest struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	KeepaliveInterval *durationpb.Duration   `protobuf:"bytes,1,opt,name=keepalive_interval,json=keepaliveInterval,proto3" json:"keepalive_interval,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *WatchProcessesRequest) Reset() {
+	*x = WatchProcessesRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchProcessesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchProcessesRequest) ProtoMessage() {}
+
+func (x *WatchProcessesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchProcessesRequest.ProtoReflect.Descriptor instead.
+func (*WatchProcessesRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *WatchProcessesRequest) GetKeepaliveInterval() *durationpb.Duration {
+	if x != nil {
+		return x.KeepaliveInterval
+	}
+	return nil
+}
+
+type WatchProcessesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Event:
+	//
+	//	*WatchProcessesResponse_Started
+	//	*WatchProcessesResponse_Updated
+	//	*WatchProcessesResponse_Ended
+	//	*WatchProcessesResponse_DeletedId
+	//	*WatchProcessesResponse_Keepalive
+	Event         isWatchProcessesResponse_Event `protobuf_oneof:"event"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchProcessesResponse) Reset() {
+	*x = WatchProcessesResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchProcessesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchProcessesResponse) ProtoMessage() {}
+
+func (x *WatchProcessesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchProcessesResponse.ProtoReflect.Descriptor instead.
+func (*WatchProcessesResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *WatchProcessesResponse) GetEvent() isWatchProcessesResponse_Event {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *WatchProcessesResponse) GetStarted() *Process {
+	if x != nil {
+		if x, ok := x.Event.(*WatchProcessesResponse_Started); ok {
+			return x.Started
+		}
+	}
+	return nil
+}
+
+func (x *WatchProcessesResponse) GetUpdated() *Process {
+	if x != nil {
+		if x, ok := x.Event.(*WatchProcessesResponse_Updated); ok {
+			return x.Updated
+		}
+	}
+	return nil
+}
+
+func (x *WatchProcessesResponse) GetEnded() *Process {
+	if x != nil {
+		if x, ok := x.Event.(*WatchProcessesResponse_Ended); ok {
+			return x.Ended
+		}
+	}
+	return nil
+}
+
+func (x *WatchProcessesResponse) GetDeletedId() string {
+	if x != nil {
+		if x, ok := x.Event.(*WatchProcessesResponse_DeletedId); ok {
+			return x.DeletedId
+		}
+	}
+	return ""
+}
+
+func (x *WatchProcessesResponse) GetKeepalive() *ProcessKeepalive {
+	if x != nil {
+		if x, ok := x.Event.(*WatchProcessesResponse_Keepalive); ok {
+			return x.Keepalive
+		}
+	}
+	return nil
+}
+
+type isWatchProcessesResponse_Event interface {
+	isWatchProcessesResponse_Event()
+}
+
+type WatchProcessesResponse_Started struct {
+	Started *Process `protobuf:"bytes,1,opt,name=started,proto3,oneof"`
+}
+
+type WatchProcessesResponse_Updated struct {
+	Updated *Process `protobuf:"bytes,2,opt,name=updated,proto3,oneof"`
+}
+
+type WatchProcessesResponse_Ended struct {
+	Ended *Process `protobuf:"bytes,3,opt,name=ended,proto3,oneof"`
+}
+
+type WatchProcessesResponse_DeletedId struct {
+	// The record was deleted, or its retention is over.
+	DeletedId string `protobuf:"bytes,4,opt,name=deleted_id,json=deletedId,proto3,oneof"`
+}
+
+type WatchProcessesResponse_Keepalive struct {
+	Keepalive *ProcessKeepalive `protobuf:"bytes,5,opt,name=keepalive,proto3,oneof"`
+}
+
+func (*WatchProcessesResponse_Started) isWatchProcessesResponse_Event() {}
+
+func (*WatchProcessesResponse_Updated) isWatchProcessesResponse_Event() {}
+
+func (*WatchProcessesResponse_Ended) isWatchProcessesResponse_Event() {}
+
+func (*WatchProcessesResponse_DeletedId) isWatchProcessesResponse_Event() {}
+
+func (*WatchProcessesResponse_Keepalive) isWatchProcessesResponse_Event() {}
+
+type SendInputRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process *ProcessSelector       `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	Data    []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	// Position of `data` in all input of the process. Default: after what has arrived.
+	Offset *uint64 `protobuf:"varint,3,opt,name=offset,proto3,oneof" json:"offset,omitempty"`
+	// Idempotency key, at most 128 bytes: a call with the key of one that was accepted before writes nothing and gets its answer. The
+	// last 1,024 of a process are remembered, also beyond its end.
+	WriteId       string `protobuf:"bytes,4,opt,name=write_id,json=writeId,proto3" json:"write_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SendInputRequest) Reset() {
+	*x = SendInputRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SendInputRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SendInputRequest) ProtoMessage() {}
+
+func (x *SendInputRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SendInputRequest.ProtoReflect.Descriptor instead.
+func (*SendInputRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *SendInputRequest) GetProcess() *ProcessSelector {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *SendInputRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *SendInputRequest) GetOffset() uint64 {
+	if x != nil && x.Offset != nil {
+		return *x.Offset
+	}
+	return 0
+}
+
+func (x *SendInputRequest) GetWriteId() string {
+	if x != nil {
+		return x.WriteId
+	}
+	return ""
+}
+
+type SendInputResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Bytes of input accepted so far: the offset of what comes next.
+	InputBytes    uint64 `protobuf:"varint,1,opt,name=input_bytes,json=inputBytes,proto3" json:"input_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SendInputResponse) Reset() {
+	*x = SendInputResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SendInputResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SendInputResponse) ProtoMessage() {}
+
+func (x *SendInputResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SendInputResponse.ProtoReflect.Descriptor instead.
+func (*SendInputResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *SendInputResponse) GetInputBytes() uint64 {
+	if x != nil {
+		return x.InputBytes
+	}
+	return 0
+}
+
+type StreamInputRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Request:
+	//
+	//	*StreamInputRequest_Target
+	//	*StreamInputRequest_Data
+	Request       isStreamInputRequest_Request `protobuf_oneof:"request"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamInputRequest) Reset() {
+	*x = StreamInputRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamInputRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamInputRequest) ProtoMessage() {}
+
+func (x *StreamInputRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamInputRequest.ProtoReflect.Descriptor instead.
+func (*StreamInputRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *StreamInputRequest) GetRequest() isStreamInputRequest_Request {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *StreamInputRequest) GetTarget() *StreamInputTarget {
+	if x != nil {
+		if x, ok := x.Request.(*StreamInputRequest_Target); ok {
+			return x.Target
+		}
+	}
+	return nil
+}
+
+func (x *StreamInputRequest) GetData() []byte {
+	if x != nil {
+		if x, ok := x.Request.(*StreamInputRequest_Data); ok {
+			return x.Data
+		}
+	}
+	return nil
+}
+
+type isStreamInputRequest_Request interface {
+	isStreamInputRequest_Request()
+}
+
+type StreamInputRequest_Target struct {
+	// First, exactly once.
+	Target *StreamInputTarget `protobuf:"bytes,1,opt,name=target,proto3,oneof"`
+}
+
+type StreamInputRequest_Data struct {
+	Data []byte `protobuf:"bytes,2,opt,name=data,proto3,oneof"`
+}
+
+func (*StreamInputRequest_Target) isStreamInputRequest_Request() {}
+
+func (*StreamInputRequest_Data) isStreamInputRequest_Request() {}
+
+type StreamInputTarget struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process *ProcessSelector       `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	// As SendInputRequest, for the first piece.
+	Offset *uint64 `protobuf:"varint,2,opt,name=offset,proto3,oneof" json:"offset,omitempty"`
+	// Close the input at the end of the stream.
+	Close         bool `protobuf:"varint,3,opt,name=close,proto3" json:"close,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamInputTarget) Reset() {
+	*x = StreamInputTarget{}
+	mi := &file_picod_v1_process_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamInputTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamInputTarget) ProtoMessage() {}
+
+func (x *StreamInputTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamInputTarget.ProtoReflect.Descriptor instead.
+func (*StreamInputTarget) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *StreamInputTarget) GetProcess() *ProcessSelector {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *StreamInputTarget) GetOffset() uint64 {
+	if x != nil && x.Offset != nil {
+		return *x.Offset
+	}
+	return 0
+}
+
+func (x *StreamInputTarget) GetClose() bool {
+	if x != nil {
+		return x.Close
+	}
+	return false
+}
+
+type StreamInputResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	InputBytes    uint64                 `protobuf:"varint,1,opt,name=input_bytes,json=inputBytes,proto3" json:"input_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamInputResponse) Reset() {
+	*x = StreamInputResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamInputResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamInputResponse) ProtoMessage() {}
+
+func (x *StreamInputResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamInputResponse.ProtoReflect.Descriptor instead.
+func (*StreamInputResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *StreamInputResponse) GetInputBytes() uint64 {
+	if x != nil {
+		return x.InputBytes
+	}
+	return 0
+}
+
+type CloseInputRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Process       *ProcessSelector       `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseInputRequest) Reset() {
+	*x = CloseInputRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseInputRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseInputRequest) ProtoMessage() {}
+
+func (x *CloseInputRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseInputRequest.ProtoReflect.Descriptor instead.
+func (*CloseInputRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *CloseInputRequest) GetProcess() *ProcessSelector {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+type CloseInputResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseInputResponse) Reset() {
+	*x = CloseInputResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseInputResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseInputResponse) ProtoMessage() {}
+
+func (x *CloseInputResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseInputResponse.ProtoReflect.Descriptor instead.
+func (*CloseInputResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{28}
+}
+
+type ResizePtyRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Process       *ProcessSelector       `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	Size          *PtySize               `protobuf:"bytes,2,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResizePtyRequest) Reset() {
+	*x = ResizePtyRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResizePtyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResizePtyRequest) ProtoMessage() {}
+
+func (x *ResizePtyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResizePtyRequest.ProtoReflect.Descriptor instead.
+func (*ResizePtyRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ResizePtyRequest) GetProcess() *ProcessSelector {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *ResizePtyRequest) GetSize() *PtySize {
+	if x != nil {
+		return x.Size
+	}
+	return nil
+}
+
+type ResizePtyResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResizePtyResponse) Reset() {
+	*x = ResizePtyResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResizePtyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResizePtyResponse) ProtoMessage() {}
+
+func (x *ResizePtyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResizePtyResponse.ProtoReflect.Descriptor instead.
+func (*ResizePtyResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{30}
+}
+
+type SendSignalRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process *ProcessSelector       `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	// Name ("SIGTERM", "TERM") or number ("15").
+	Signal string `protobuf:"bytes,2,opt,name=signal,proto3" json:"signal,omitempty"`
+	// To the leader alone instead of its process group.
+	LeaderOnly    bool `protobuf:"varint,3,opt,name=leader_only,json=leaderOnly,proto3" json:"leader_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SendSignalRequest) Reset() {
+	*x = SendSignalRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SendSignalRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SendSignalRequest) ProtoMessage() {}
+
+func (x *SendSignalRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SendSignalRequest.ProtoReflect.Descriptor instead.
+func (*SendSignalRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *SendSignalRequest) GetProcess() *ProcessSelector {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *SendSignalRequest) GetSignal() string {
+	if x != nil {
+		return x.Signal
+	}
+	return ""
+}
+
+func (x *SendSignalRequest) GetLeaderOnly() bool {
+	if x != nil {
+		return x.LeaderOnly
+	}
+	return false
+}
+
+type SendSignalResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SendSignalResponse) Reset() {
+	*x = SendSignalResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SendSignalResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SendSignalResponse) ProtoMessage() {}
+
+func (x *SendSignalResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SendSignalResponse.ProtoReflect.Descriptor instead.
+func (*SendSignalResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{32}
+}
+
+type UpdateProcessRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process *ProcessSelector       `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	// Empty removes it; absent keeps it.
+	Tag           *string `protobuf:"bytes,2,opt,name=tag,proto3,oneof" json:"tag,omitempty"`
+	Label         *string `protobuf:"bytes,3,opt,name=label,proto3,oneof" json:"label,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateProcessRequest) Reset() {
+	*x = UpdateProcessRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateProcessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateProcessRequest) ProtoMessage() {}
+
+func (x *UpdateProcessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateProcessRequest.ProtoReflect.Descriptor instead.
+func (*UpdateProcessRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *UpdateProcessRequest) GetProcess() *ProcessSelector {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *UpdateProcessRequest) GetTag() string {
+	if x != nil && x.Tag != nil {
+		return *x.Tag
+	}
+	return ""
+}
+
+func (x *UpdateProcessRequest) GetLabel() string {
+	if x != nil && x.Label != nil {
+		return *x.Label
+	}
+	return ""
+}
+
+type UpdateProcessResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Process       *Process               `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateProcessResponse) Reset() {
+	*x = UpdateProcessResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateProcessResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateProcessResponse) ProtoMessage() {}
+
+func (x *UpdateProcessResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateProcessResponse.ProtoReflect.Descriptor instead.
+func (*UpdateProcessResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *UpdateProcessResponse) GetProcess() *Process {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+type StopProcessRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process *ProcessSelector       `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	// Between TERM and KILL. Default: the daemon's `--kill-grace`; 0 kills at once.
+	Grace         *durationpb.Duration `protobuf:"bytes,2,opt,name=grace,proto3" json:"grace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopProcessRequest) Reset() {
+	*x = StopProcessRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopProcessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopProcessRequest) ProtoMessage() {}
+
+func (x *StopProcessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopProcessRequest.ProtoReflect.Descriptor instead.
+func (*StopProcessRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *StopProcessRequest) GetProcess() *ProcessSelector {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *StopProcessRequest) GetGrace() *durationpb.Duration {
+	if x != nil {
+		return x.Grace
+	}
+	return nil
+}
+
+type StopProcessResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process *Process               `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	// KILL was needed.
+	Forced bool `protobuf:"varint,2,opt,name=forced,proto3" json:"forced,omitempty"`
+	// Processes that could not be ended.
+	SurvivingProcesses uint32 `protobuf:"varint,3,opt,name=surviving_processes,json=survivingProcesses,proto3" json:"surviving_processes,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *StopProcessResponse) Reset() {
+	*x = StopProcessResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopProcessResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopProcessResponse) ProtoMessage() {}
+
+func (x *StopProcessResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopProcessResponse.ProtoReflect.Descriptor instead.
+func (*StopProcessResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *StopProcessResponse) GetProcess() *Process {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *StopProcessResponse) GetForced() bool {
+	if x != nil {
+		return x.Forced
+	}
+	return false
+}
+
+func (x *StopProcessResponse) GetSurvivingProcesses() uint32 {
+	if x != nil {
+		return x.SurvivingProcesses
+	}
+	return 0
+}
+
+type DeleteProcessRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process *ProcessSelector       `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	// End it first when it runs.
+	Stop          bool `protobuf:"varint,2,opt,name=stop,proto3" json:"stop,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteProcessRequest) Reset() {
+	*x = DeleteProcessRequest{}
+	mi := &file_picod_v1_process_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteProcessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteProcessRequest) ProtoMessage() {}
+
+func (x *DeleteProcessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteProcessRequest.ProtoReflect.Descriptor instead.
+func (*DeleteProcessRequest) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *DeleteProcessRequest) GetProcess() *ProcessSelector {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *DeleteProcessRequest) GetStop() bool {
+	if x != nil {
+		return x.Stop
+	}
+	return false
+}
+
+type DeleteProcessResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteProcessResponse) Reset() {
+	*x = DeleteProcessResponse{}
+	mi := &file_picod_v1_process_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteProcessResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteProcessResponse) ProtoMessage() {}
+
+func (x *DeleteProcessResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_picod_v1_process_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteProcessResponse.ProtoReflect.Descriptor instead.
+func (*DeleteProcessResponse) Descriptor() ([]byte, []int) {
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{38}
 }
 
 type ExecuteRequest struct {
@@ -124,7 +2802,7 @@ type ExecuteRequest struct {
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_picod_v1_process_proto_msgTypes[0]
+	mi := &file_picod_v1_process_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -136,7 +2814,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_picod_v1_process_proto_msgTypes[0]
+	mi := &file_picod_v1_process_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -149,7 +2827,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_picod_v1_process_proto_rawDescGZIP(), []int{0}
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExecuteRequest) GetCommand() string {
@@ -241,7 +2919,7 @@ type ResourceLimits struct {
 
 func (x *ResourceLimits) Reset() {
 	*x = ResourceLimits{}
-	mi := &file_picod_v1_process_proto_msgTypes[1]
+	mi := &file_picod_v1_process_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -253,7 +2931,7 @@ func (x *ResourceLimits) String() string {
 func (*ResourceLimits) ProtoMessage() {}
 
 func (x *ResourceLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_picod_v1_process_proto_msgTypes[1]
+	mi := &file_picod_v1_process_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -266,7 +2944,7 @@ func (x *ResourceLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceLimits.ProtoReflect.Descriptor instead.
 func (*ResourceLimits) Descriptor() ([]byte, []int) {
-	return file_picod_v1_process_proto_rawDescGZIP(), []int{1}
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ResourceLimits) GetMemoryBytes() uint64 {
@@ -326,7 +3004,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_picod_v1_process_proto_msgTypes[2]
+	mi := &file_picod_v1_process_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -338,7 +3016,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_picod_v1_process_proto_msgTypes[2]
+	mi := &file_picod_v1_process_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -351,7 +3029,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_picod_v1_process_proto_rawDescGZIP(), []int{2}
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExecuteResponse) GetStdout() string {
@@ -434,7 +3112,7 @@ type OutputSummary struct {
 
 func (x *OutputSummary) Reset() {
 	*x = OutputSummary{}
-	mi := &file_picod_v1_process_proto_msgTypes[3]
+	mi := &file_picod_v1_process_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -446,7 +3124,7 @@ func (x *OutputSummary) String() string {
 func (*OutputSummary) ProtoMessage() {}
 
 func (x *OutputSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_picod_v1_process_proto_msgTypes[3]
+	mi := &file_picod_v1_process_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -459,7 +3137,7 @@ func (x *OutputSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputSummary.ProtoReflect.Descriptor instead.
 func (*OutputSummary) Descriptor() ([]byte, []int) {
-	return file_picod_v1_process_proto_rawDescGZIP(), []int{3}
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *OutputSummary) GetTotalBytes() uint64 {
@@ -510,7 +3188,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_picod_v1_process_proto_msgTypes[4]
+	mi := &file_picod_v1_process_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -522,7 +3200,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_picod_v1_process_proto_msgTypes[4]
+	mi := &file_picod_v1_process_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -535,7 +3213,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_picod_v1_process_proto_rawDescGZIP(), []int{4}
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Outcome) GetReason() Outcome_Reason {
@@ -585,7 +3263,8 @@ type ResourceUsage struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	UserTime   *durationpb.Duration   `protobuf:"bytes,1,opt,name=user_time,json=userTime,proto3" json:"user_time,omitempty"`
 	SystemTime *durationpb.Duration   `protobuf:"bytes,2,opt,name=system_time,json=systemTime,proto3" json:"system_time,omitempty"`
-	// Largest resident set, in bytes.
+	// Largest resident set, in bytes. Never less than the daemon's own when it started the process: the kernel counts the memory
+	// that both share until execve(2).
 	MaxRssBytes   uint64 `protobuf:"varint,3,opt,name=max_rss_bytes,json=maxRssBytes,proto3" json:"max_rss_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -593,7 +3272,7 @@ type ResourceUsage struct {
 
 func (x *ResourceUsage) Reset() {
 	*x = ResourceUsage{}
-	mi := &file_picod_v1_process_proto_msgTypes[5]
+	mi := &file_picod_v1_process_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -605,7 +3284,7 @@ func (x *ResourceUsage) String() string {
 func (*ResourceUsage) ProtoMessage() {}
 
 func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_picod_v1_process_proto_msgTypes[5]
+	mi := &file_picod_v1_process_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -618,7 +3297,7 @@ func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUsage.ProtoReflect.Descriptor instead.
 func (*ResourceUsage) Descriptor() ([]byte, []int) {
-	return file_picod_v1_process_proto_rawDescGZIP(), []int{5}
+	return file_picod_v1_process_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ResourceUsage) GetUserTime() *durationpb.Duration {
@@ -646,7 +3325,194 @@ var File_picod_v1_process_proto protoreflect.FileDescriptor
 
 const file_picod_v1_process_proto_rawDesc = "" +
 	"\n" +
-	"\x16picod/v1/process.proto\x12\bpicod.v1\x1a\x1egoogle/protobuf/duration.proto\"\x98\x03\n" +
+	"\x16picod/v1/process.proto\x12\bpicod.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"C\n" +
+	"\x0fProcessSelector\x12\x10\n" +
+	"\x02id\x18\x01 \x01(\tH\x00R\x02id\x12\x12\n" +
+	"\x03tag\x18\x02 \x01(\tH\x00R\x03tagB\n" +
+	"\n" +
+	"\bselector\"1\n" +
+	"\aPtySize\x12\x12\n" +
+	"\x04cols\x18\x01 \x01(\rR\x04cols\x12\x12\n" +
+	"\x04rows\x18\x02 \x01(\rR\x04rows\"\x90\x05\n" +
+	"\fStartRequest\x12\x18\n" +
+	"\acommand\x18\x01 \x01(\tR\acommand\x12\x12\n" +
+	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
+	"\x03cwd\x18\x03 \x01(\tR\x03cwd\x121\n" +
+	"\x03env\x18\x04 \x03(\v2\x1f.picod.v1.StartRequest.EnvEntryR\x03env\x12\x12\n" +
+	"\x04user\x18\x05 \x01(\tR\x04user\x12#\n" +
+	"\x03pty\x18\x06 \x01(\v2\x11.picod.v1.PtySizeR\x03pty\x12\x14\n" +
+	"\x05stdin\x18\a \x01(\bR\x05stdin\x12\x1d\n" +
+	"\atimeout\x18\b \x01(\x02H\x00R\atimeout\x88\x01\x01\x120\n" +
+	"\x06limits\x18\t \x01(\v2\x18.picod.v1.ResourceLimitsR\x06limits\x12\x0e\n" +
+	"\x02id\x18\n" +
+	" \x01(\tR\x02id\x12\x10\n" +
+	"\x03tag\x18\v \x01(\tR\x03tag\x12\x14\n" +
+	"\x05label\x18\f \x01(\tR\x05label\x12\"\n" +
+	"\fbackpressure\x18\r \x01(\bR\fbackpressure\x12H\n" +
+	"\x12keepalive_interval\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x11keepaliveInterval\x12\x14\n" +
+	"\x05login\x18\x0f \x01(\bR\x05login\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x10 \x01(\tR\tsessionId\x12\x1f\n" +
+	"\vfollower_id\x18\x11 \x01(\tR\n" +
+	"followerId\x12-\n" +
+	"\x04hold\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x04hold\x1a6\n" +
+	"\bEnvEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\n" +
+	"\n" +
+	"\b_timeout\"=\n" +
+	"\rStartResponse\x12,\n" +
+	"\x05event\x18\x01 \x01(\v2\x16.picod.v1.ProcessEventR\x05event\"\xca\x02\n" +
+	"\rAttachRequest\x123\n" +
+	"\aprocess\x18\x01 \x01(\v2\x19.picod.v1.ProcessSelectorR\aprocess\x12+\n" +
+	"\x04from\x18\x02 \x01(\v2\x17.picod.v1.OutputOffsetsR\x04from\x12\x19\n" +
+	"\bfrom_end\x18\x03 \x01(\bR\afromEnd\x12\"\n" +
+	"\fbackpressure\x18\x04 \x01(\bR\fbackpressure\x12H\n" +
+	"\x12keepalive_interval\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x11keepaliveInterval\x12\x1f\n" +
+	"\vfollower_id\x18\x06 \x01(\tR\n" +
+	"followerId\x12-\n" +
+	"\x04hold\x18\a \x01(\v2\x19.google.protobuf.DurationR\x04hold\"\xbf\x01\n" +
+	"\x18AcknowledgeOutputRequest\x123\n" +
+	"\aprocess\x18\x01 \x01(\v2\x19.picod.v1.ProcessSelectorR\aprocess\x12\x1f\n" +
+	"\vfollower_id\x18\x02 \x01(\tR\n" +
+	"followerId\x123\n" +
+	"\breceived\x18\x03 \x01(\v2\x17.picod.v1.OutputOffsetsR\breceived\x12\x18\n" +
+	"\arelease\x18\x04 \x01(\bR\arelease\"\x1b\n" +
+	"\x19AcknowledgeOutputResponse\"~\n" +
+	"\rOutputOffsets\x12\x1b\n" +
+	"\x06stdout\x18\x01 \x01(\x04H\x00R\x06stdout\x88\x01\x01\x12\x1b\n" +
+	"\x06stderr\x18\x02 \x01(\x04H\x01R\x06stderr\x88\x01\x01\x12\x15\n" +
+	"\x03pty\x18\x03 \x01(\x04H\x02R\x03pty\x88\x01\x01B\t\n" +
+	"\a_stdoutB\t\n" +
+	"\a_stderrB\x06\n" +
+	"\x04_pty\">\n" +
+	"\x0eAttachResponse\x12,\n" +
+	"\x05event\x18\x01 \x01(\v2\x16.picod.v1.ProcessEventR\x05event\"\xa8\x02\n" +
+	"\fProcessEvent\x124\n" +
+	"\astarted\x18\x01 \x01(\v2\x18.picod.v1.ProcessStartedH\x00R\astarted\x121\n" +
+	"\x06output\x18\x02 \x01(\v2\x17.picod.v1.ProcessOutputH\x00R\x06output\x12:\n" +
+	"\atrimmed\x18\x03 \x01(\v2\x1e.picod.v1.ProcessOutputTrimmedH\x00R\atrimmed\x12:\n" +
+	"\tkeepalive\x18\x04 \x01(\v2\x1a.picod.v1.ProcessKeepaliveH\x00R\tkeepalive\x12.\n" +
+	"\x05ended\x18\x05 \x01(\v2\x16.picod.v1.ProcessEndedH\x00R\x05endedB\a\n" +
+	"\x05event\"=\n" +
+	"\x0eProcessStarted\x12+\n" +
+	"\aprocess\x18\x01 \x01(\v2\x11.picod.v1.ProcessR\aprocess\"y\n" +
+	"\rProcessOutput\x12\x18\n" +
+	"\x06stdout\x18\x01 \x01(\fH\x00R\x06stdout\x12\x18\n" +
+	"\x06stderr\x18\x02 \x01(\fH\x00R\x06stderr\x12\x12\n" +
+	"\x03pty\x18\x03 \x01(\fH\x00R\x03pty\x12\x16\n" +
+	"\x06offset\x18\x04 \x01(\x04R\x06offsetB\b\n" +
+	"\x06output\"j\n" +
+	"\x14ProcessOutputTrimmed\x12.\n" +
+	"\x06stream\x18\x01 \x01(\x0e2\x16.picod.v1.OutputStreamR\x06stream\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\x04R\x02to\"\x12\n" +
+	"\x10ProcessKeepalive\"\xa1\x01\n" +
+	"\fProcessEnded\x12+\n" +
+	"\aoutcome\x18\x01 \x01(\v2\x11.picod.v1.OutcomeR\aoutcome\x12-\n" +
+	"\x05usage\x18\x02 \x01(\v2\x17.picod.v1.ResourceUsageR\x05usage\x125\n" +
+	"\bduration\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bduration\"\xf1\x05\n" +
+	"\aProcess\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
+	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x14\n" +
+	"\x05label\x18\x03 \x01(\tR\x05label\x12-\n" +
+	"\x05state\x18\x04 \x01(\x0e2\x17.picod.v1.Process.StateR\x05state\x12\x10\n" +
+	"\x03pid\x18\x05 \x01(\rR\x03pid\x12\x18\n" +
+	"\acommand\x18\x06 \x01(\tR\acommand\x12\x12\n" +
+	"\x04argv\x18\a \x03(\tR\x04argv\x12\x10\n" +
+	"\x03cwd\x18\b \x01(\tR\x03cwd\x12\x12\n" +
+	"\x04user\x18\t \x01(\tR\x04user\x12#\n" +
+	"\x03pty\x18\n" +
+	" \x01(\v2\x11.picod.v1.PtySizeR\x03pty\x129\n" +
+	"\n" +
+	"started_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x125\n" +
+	"\bended_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x12+\n" +
+	"\aoutcome\x18\r \x01(\v2\x11.picod.v1.OutcomeR\aoutcome\x12-\n" +
+	"\x05usage\x18\x0e \x01(\v2\x17.picod.v1.ResourceUsageR\x05usage\x121\n" +
+	"\awritten\x18\x0f \x01(\v2\x17.picod.v1.OutputOffsetsR\awritten\x124\n" +
+	"\tkept_from\x18\x10 \x01(\v2\x17.picod.v1.OutputOffsetsR\bkeptFrom\x12%\n" +
+	"\x0elive_processes\x18\x11 \x01(\rR\rliveProcesses\x12\x1f\n" +
+	"\vinput_bytes\x18\x12 \x01(\x04R\n" +
+	"inputBytes\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x13 \x01(\tR\tsessionId\"V\n" +
+	"\x05State\x12\x15\n" +
+	"\x11STATE_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rSTATE_RUNNING\x10\x01\x12\x12\n" +
+	"\x0eSTATE_STOPPING\x10\x02\x12\x0f\n" +
+	"\vSTATE_ENDED\x10\x03\"H\n" +
+	"\x11GetProcessRequest\x123\n" +
+	"\aprocess\x18\x01 \x01(\v2\x19.picod.v1.ProcessSelectorR\aprocess\"A\n" +
+	"\x12GetProcessResponse\x12+\n" +
+	"\aprocess\x18\x01 \x01(\v2\x11.picod.v1.ProcessR\aprocess\"W\n" +
+	"\x14ListProcessesRequest\x12\x10\n" +
+	"\x03tag\x18\x01 \x01(\tR\x03tag\x12-\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x17.picod.v1.Process.StateR\x05state\"H\n" +
+	"\x15ListProcessesResponse\x12/\n" +
+	"\tprocesses\x18\x01 \x03(\v2\x11.picod.v1.ProcessR\tprocesses\"a\n" +
+	"\x15WatchProcessesRequest\x12H\n" +
+	"\x12keepalive_interval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11keepaliveInterval\"\x87\x02\n" +
+	"\x16WatchProcessesResponse\x12-\n" +
+	"\astarted\x18\x01 \x01(\v2\x11.picod.v1.ProcessH\x00R\astarted\x12-\n" +
+	"\aupdated\x18\x02 \x01(\v2\x11.picod.v1.ProcessH\x00R\aupdated\x12)\n" +
+	"\x05ended\x18\x03 \x01(\v2\x11.picod.v1.ProcessH\x00R\x05ended\x12\x1f\n" +
+	"\n" +
+	"deleted_id\x18\x04 \x01(\tH\x00R\tdeletedId\x12:\n" +
+	"\tkeepalive\x18\x05 \x01(\v2\x1a.picod.v1.ProcessKeepaliveH\x00R\tkeepaliveB\a\n" +
+	"\x05event\"\x9e\x01\n" +
+	"\x10SendInputRequest\x123\n" +
+	"\aprocess\x18\x01 \x01(\v2\x19.picod.v1.ProcessSelectorR\aprocess\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\x12\x1b\n" +
+	"\x06offset\x18\x03 \x01(\x04H\x00R\x06offset\x88\x01\x01\x12\x19\n" +
+	"\bwrite_id\x18\x04 \x01(\tR\awriteIdB\t\n" +
+	"\a_offset\"4\n" +
+	"\x11SendInputResponse\x12\x1f\n" +
+	"\vinput_bytes\x18\x01 \x01(\x04R\n" +
+	"inputBytes\"l\n" +
+	"\x12StreamInputRequest\x125\n" +
+	"\x06target\x18\x01 \x01(\v2\x1b.picod.v1.StreamInputTargetH\x00R\x06target\x12\x14\n" +
+	"\x04data\x18\x02 \x01(\fH\x00R\x04dataB\t\n" +
+	"\arequest\"\x86\x01\n" +
+	"\x11StreamInputTarget\x123\n" +
+	"\aprocess\x18\x01 \x01(\v2\x19.picod.v1.ProcessSelectorR\aprocess\x12\x1b\n" +
+	"\x06offset\x18\x02 \x01(\x04H\x00R\x06offset\x88\x01\x01\x12\x14\n" +
+	"\x05close\x18\x03 \x01(\bR\x05closeB\t\n" +
+	"\a_offset\"6\n" +
+	"\x13StreamInputResponse\x12\x1f\n" +
+	"\vinput_bytes\x18\x01 \x01(\x04R\n" +
+	"inputBytes\"H\n" +
+	"\x11CloseInputRequest\x123\n" +
+	"\aprocess\x18\x01 \x01(\v2\x19.picod.v1.ProcessSelectorR\aprocess\"\x14\n" +
+	"\x12CloseInputResponse\"n\n" +
+	"\x10ResizePtyRequest\x123\n" +
+	"\aprocess\x18\x01 \x01(\v2\x19.picod.v1.ProcessSelectorR\aprocess\x12%\n" +
+	"\x04size\x18\x02 \x01(\v2\x11.picod.v1.PtySizeR\x04size\"\x13\n" +
+	"\x11ResizePtyResponse\"\x81\x01\n" +
+	"\x11SendSignalRequest\x123\n" +
+	"\aprocess\x18\x01 \x01(\v2\x19.picod.v1.ProcessSelectorR\aprocess\x12\x16\n" +
+	"\x06signal\x18\x02 \x01(\tR\x06signal\x12\x1f\n" +
+	"\vleader_only\x18\x03 \x01(\bR\n" +
+	"leaderOnly\"\x14\n" +
+	"\x12SendSignalResponse\"\x8f\x01\n" +
+	"\x14UpdateProcessRequest\x123\n" +
+	"\aprocess\x18\x01 \x01(\v2\x19.picod.v1.ProcessSelectorR\aprocess\x12\x15\n" +
+	"\x03tag\x18\x02 \x01(\tH\x00R\x03tag\x88\x01\x01\x12\x19\n" +
+	"\x05label\x18\x03 \x01(\tH\x01R\x05label\x88\x01\x01B\x06\n" +
+	"\x04_tagB\b\n" +
+	"\x06_label\"D\n" +
+	"\x15UpdateProcessResponse\x12+\n" +
+	"\aprocess\x18\x01 \x01(\v2\x11.picod.v1.ProcessR\aprocess\"z\n" +
+	"\x12StopProcessRequest\x123\n" +
+	"\aprocess\x18\x01 \x01(\v2\x19.picod.v1.ProcessSelectorR\aprocess\x12/\n" +
+	"\x05grace\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05grace\"\x8b\x01\n" +
+	"\x13StopProcessResponse\x12+\n" +
+	"\aprocess\x18\x01 \x01(\v2\x11.picod.v1.ProcessR\aprocess\x12\x16\n" +
+	"\x06forced\x18\x02 \x01(\bR\x06forced\x12/\n" +
+	"\x13surviving_processes\x18\x03 \x01(\rR\x12survivingProcesses\"_\n" +
+	"\x14DeleteProcessRequest\x123\n" +
+	"\aprocess\x18\x01 \x01(\v2\x19.picod.v1.ProcessSelectorR\aprocess\x12\x12\n" +
+	"\x04stop\x18\x02 \x01(\bR\x04stop\"\x17\n" +
+	"\x15DeleteProcessResponse\"\x98\x03\n" +
 	"\x0eExecuteRequest\x12\x18\n" +
 	"\acommand\x18\x01 \x01(\tR\acommand\x12\x1d\n" +
 	"\atimeout\x18\x02 \x01(\x02H\x00R\atimeout\x88\x01\x01\x12\x10\n" +
@@ -716,9 +3582,31 @@ const file_picod_v1_process_proto_rawDesc = "" +
 	"\tuser_time\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\buserTime\x12:\n" +
 	"\vsystem_time\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"systemTime\x12\"\n" +
-	"\rmax_rss_bytes\x18\x03 \x01(\x04R\vmaxRssBytes2P\n" +
+	"\rmax_rss_bytes\x18\x03 \x01(\x04R\vmaxRssBytes*x\n" +
+	"\fOutputStream\x12\x1d\n" +
+	"\x19OUTPUT_STREAM_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14OUTPUT_STREAM_STDOUT\x10\x01\x12\x18\n" +
+	"\x14OUTPUT_STREAM_STDERR\x10\x02\x12\x15\n" +
+	"\x11OUTPUT_STREAM_PTY\x10\x032\xf7\b\n" +
 	"\x0eProcessService\x12>\n" +
-	"\aExecute\x12\x18.picod.v1.ExecuteRequest\x1a\x19.picod.v1.ExecuteResponseb\x06proto3"
+	"\aExecute\x12\x18.picod.v1.ExecuteRequest\x1a\x19.picod.v1.ExecuteResponse\x12:\n" +
+	"\x05Start\x12\x16.picod.v1.StartRequest\x1a\x17.picod.v1.StartResponse0\x01\x12=\n" +
+	"\x06Attach\x12\x17.picod.v1.AttachRequest\x1a\x18.picod.v1.AttachResponse0\x01\x12G\n" +
+	"\n" +
+	"GetProcess\x12\x1b.picod.v1.GetProcessRequest\x1a\x1c.picod.v1.GetProcessResponse\x12P\n" +
+	"\rListProcesses\x12\x1e.picod.v1.ListProcessesRequest\x1a\x1f.picod.v1.ListProcessesResponse\x12\\\n" +
+	"\x11AcknowledgeOutput\x12\".picod.v1.AcknowledgeOutputRequest\x1a#.picod.v1.AcknowledgeOutputResponse\x12U\n" +
+	"\x0eWatchProcesses\x12\x1f.picod.v1.WatchProcessesRequest\x1a .picod.v1.WatchProcessesResponse0\x01\x12D\n" +
+	"\tSendInput\x12\x1a.picod.v1.SendInputRequest\x1a\x1b.picod.v1.SendInputResponse\x12L\n" +
+	"\vStreamInput\x12\x1c.picod.v1.StreamInputRequest\x1a\x1d.picod.v1.StreamInputResponse(\x01\x12G\n" +
+	"\n" +
+	"CloseInput\x12\x1b.picod.v1.CloseInputRequest\x1a\x1c.picod.v1.CloseInputResponse\x12D\n" +
+	"\tResizePty\x12\x1a.picod.v1.ResizePtyRequest\x1a\x1b.picod.v1.ResizePtyResponse\x12G\n" +
+	"\n" +
+	"SendSignal\x12\x1b.picod.v1.SendSignalRequest\x1a\x1c.picod.v1.SendSignalResponse\x12P\n" +
+	"\rUpdateProcess\x12\x1e.picod.v1.UpdateProcessRequest\x1a\x1f.picod.v1.UpdateProcessResponse\x12J\n" +
+	"\vStopProcess\x12\x1c.picod.v1.StopProcessRequest\x1a\x1d.picod.v1.StopProcessResponse\x12P\n" +
+	"\rDeleteProcess\x12\x1e.picod.v1.DeleteProcessRequest\x1a\x1f.picod.v1.DeleteProcessResponseb\x06proto3"
 
 var (
 	file_picod_v1_process_proto_rawDescOnce sync.Once
@@ -732,37 +3620,161 @@ func file_picod_v1_process_proto_rawDescGZIP() []byte {
 	return file_picod_v1_process_proto_rawDescData
 }
 
-var file_picod_v1_process_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_picod_v1_process_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_picod_v1_process_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_picod_v1_process_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_picod_v1_process_proto_goTypes = []any{
-	(Outcome_Reason)(0),         // 0: picod.v1.Outcome.Reason
-	(*ExecuteRequest)(nil),      // 1: picod.v1.ExecuteRequest
-	(*ResourceLimits)(nil),      // 2: picod.v1.ResourceLimits
-	(*ExecuteResponse)(nil),     // 3: picod.v1.ExecuteResponse
-	(*OutputSummary)(nil),       // 4: picod.v1.OutputSummary
-	(*Outcome)(nil),             // 5: picod.v1.Outcome
-	(*ResourceUsage)(nil),       // 6: picod.v1.ResourceUsage
-	nil,                         // 7: picod.v1.ExecuteRequest.EnvEntry
-	(*durationpb.Duration)(nil), // 8: google.protobuf.Duration
+	(OutputStream)(0),                 // 0: picod.v1.OutputStream
+	(Process_State)(0),                // 1: picod.v1.Process.State
+	(Outcome_Reason)(0),               // 2: picod.v1.Outcome.Reason
+	(*ProcessSelector)(nil),           // 3: picod.v1.ProcessSelector
+	(*PtySize)(nil),                   // 4: picod.v1.PtySize
+	(*StartRequest)(nil),              // 5: picod.v1.StartRequest
+	(*StartResponse)(nil),             // 6: picod.v1.StartResponse
+	(*AttachRequest)(nil),             // 7: picod.v1.AttachRequest
+	(*AcknowledgeOutputRequest)(nil),  // 8: picod.v1.AcknowledgeOutputRequest
+	(*AcknowledgeOutputResponse)(nil), // 9: picod.v1.AcknowledgeOutputResponse
+	(*OutputOffsets)(nil),             // 10: picod.v1.OutputOffsets
+	(*AttachResponse)(nil),            // 11: picod.v1.AttachResponse
+	(*ProcessEvent)(nil),              // 12: picod.v1.ProcessEvent
+	(*ProcessStarted)(nil),            // 13: picod.v1.ProcessStarted
+	(*ProcessOutput)(nil),             // 14: picod.v1.ProcessOutput
+	(*ProcessOutputTrimmed)(nil),      // 15: picod.v1.ProcessOutputTrimmed
+	(*ProcessKeepalive)(nil),          // 16: picod.v1.ProcessKeepalive
+	(*ProcessEnded)(nil),              // 17: picod.v1.ProcessEnded
+	(*Process)(nil),                   // 18: picod.v1.Process
+	(*GetProcessRequest)(nil),         // 19: picod.v1.GetProcessRequest
+	(*GetProcessResponse)(nil),        // 20: picod.v1.GetProcessResponse
+	(*ListProcessesRequest)(nil),      // 21: picod.v1.ListProcessesRequest
+	(*ListProcessesResponse)(nil),     // 22: picod.v1.ListProcessesResponse
+	(*WatchProcessesRequest)(nil),     // 23: picod.v1.WatchProcessesRequest
+	(*WatchProcessesResponse)(nil),    // 24: picod.v1.WatchProcessesResponse
+	(*SendInputRequest)(nil),          // 25: picod.v1.SendInputRequest
+	(*SendInputResponse)(nil),         // 26: picod.v1.SendInputResponse
+	(*StreamInputRequest)(nil),        // 27: picod.v1.StreamInputRequest
+	(*StreamInputTarget)(nil),         // 28: picod.v1.StreamInputTarget
+	(*StreamInputResponse)(nil),       // 29: picod.v1.StreamInputResponse
+	(*CloseInputRequest)(nil),         // 30: picod.v1.CloseInputRequest
+	(*CloseInputResponse)(nil),        // 31: picod.v1.CloseInputResponse
+	(*ResizePtyRequest)(nil),          // 32: picod.v1.ResizePtyRequest
+	(*ResizePtyResponse)(nil),         // 33: picod.v1.ResizePtyResponse
+	(*SendSignalRequest)(nil),         // 34: picod.v1.SendSignalRequest
+	(*SendSignalResponse)(nil),        // 35: picod.v1.SendSignalResponse
+	(*UpdateProcessRequest)(nil),      // 36: picod.v1.UpdateProcessRequest
+	(*UpdateProcessResponse)(nil),     // 37: picod.v1.UpdateProcessResponse
+	(*StopProcessRequest)(nil),        // 38: picod.v1.StopProcessRequest
+	(*StopProcessResponse)(nil),       // 39: picod.v1.StopProcessResponse
+	(*DeleteProcessRequest)(nil),      // 40: picod.v1.DeleteProcessRequest
+	(*DeleteProcessResponse)(nil),     // 41: picod.v1.DeleteProcessResponse
+	(*ExecuteRequest)(nil),            // 42: picod.v1.ExecuteRequest
+	(*ResourceLimits)(nil),            // 43: picod.v1.ResourceLimits
+	(*ExecuteResponse)(nil),           // 44: picod.v1.ExecuteResponse
+	(*OutputSummary)(nil),             // 45: picod.v1.OutputSummary
+	(*Outcome)(nil),                   // 46: picod.v1.Outcome
+	(*ResourceUsage)(nil),             // 47: picod.v1.ResourceUsage
+	nil,                               // 48: picod.v1.StartRequest.EnvEntry
+	nil,                               // 49: picod.v1.ExecuteRequest.EnvEntry
+	(*durationpb.Duration)(nil),       // 50: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),     // 51: google.protobuf.Timestamp
 }
 var file_picod_v1_process_proto_depIdxs = []int32{
-	7,  // 0: picod.v1.ExecuteRequest.env:type_name -> picod.v1.ExecuteRequest.EnvEntry
-	2,  // 1: picod.v1.ExecuteRequest.limits:type_name -> picod.v1.ResourceLimits
-	5,  // 2: picod.v1.ExecuteResponse.outcome:type_name -> picod.v1.Outcome
-	4,  // 3: picod.v1.ExecuteResponse.stdout_summary:type_name -> picod.v1.OutputSummary
-	4,  // 4: picod.v1.ExecuteResponse.stderr_summary:type_name -> picod.v1.OutputSummary
-	8,  // 5: picod.v1.ExecuteResponse.duration:type_name -> google.protobuf.Duration
-	6,  // 6: picod.v1.ExecuteResponse.usage:type_name -> picod.v1.ResourceUsage
-	0,  // 7: picod.v1.Outcome.reason:type_name -> picod.v1.Outcome.Reason
-	8,  // 8: picod.v1.ResourceUsage.user_time:type_name -> google.protobuf.Duration
-	8,  // 9: picod.v1.ResourceUsage.system_time:type_name -> google.protobuf.Duration
-	1,  // 10: picod.v1.ProcessService.Execute:input_type -> picod.v1.ExecuteRequest
-	3,  // 11: picod.v1.ProcessService.Execute:output_type -> picod.v1.ExecuteResponse
-	11, // [11:12] is the sub-list for method output_type
-	10, // [10:11] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	48, // 0: picod.v1.StartRequest.env:type_name -> picod.v1.StartRequest.EnvEntry
+	4,  // 1: picod.v1.StartRequest.pty:type_name -> picod.v1.PtySize
+	43, // 2: picod.v1.StartRequest.limits:type_name -> picod.v1.ResourceLimits
+	50, // 3: picod.v1.StartRequest.keepalive_interval:type_name -> google.protobuf.Duration
+	50, // 4: picod.v1.StartRequest.hold:type_name -> google.protobuf.Duration
+	12, // 5: picod.v1.StartResponse.event:type_name -> picod.v1.ProcessEvent
+	3,  // 6: picod.v1.AttachRequest.process:type_name -> picod.v1.ProcessSelector
+	10, // 7: picod.v1.AttachRequest.from:type_name -> picod.v1.OutputOffsets
+	50, // 8: picod.v1.AttachRequest.keepalive_interval:type_name -> google.protobuf.Duration
+	50, // 9: picod.v1.AttachRequest.hold:type_name -> google.protobuf.Duration
+	3,  // 10: picod.v1.AcknowledgeOutputRequest.process:type_name -> picod.v1.ProcessSelector
+	10, // 11: picod.v1.AcknowledgeOutputRequest.received:type_name -> picod.v1.OutputOffsets
+	12, // 12: picod.v1.AttachResponse.event:type_name -> picod.v1.ProcessEvent
+	13, // 13: picod.v1.ProcessEvent.started:type_name -> picod.v1.ProcessStarted
+	14, // 14: picod.v1.ProcessEvent.output:type_name -> picod.v1.ProcessOutput
+	15, // 15: picod.v1.ProcessEvent.trimmed:type_name -> picod.v1.ProcessOutputTrimmed
+	16, // 16: picod.v1.ProcessEvent.keepalive:type_name -> picod.v1.ProcessKeepalive
+	17, // 17: picod.v1.ProcessEvent.ended:type_name -> picod.v1.ProcessEnded
+	18, // 18: picod.v1.ProcessStarted.process:type_name -> picod.v1.Process
+	0,  // 19: picod.v1.ProcessOutputTrimmed.stream:type_name -> picod.v1.OutputStream
+	46, // 20: picod.v1.ProcessEnded.outcome:type_name -> picod.v1.Outcome
+	47, // 21: picod.v1.ProcessEnded.usage:type_name -> picod.v1.ResourceUsage
+	50, // 22: picod.v1.ProcessEnded.duration:type_name -> google.protobuf.Duration
+	1,  // 23: picod.v1.Process.state:type_name -> picod.v1.Process.State
+	4,  // 24: picod.v1.Process.pty:type_name -> picod.v1.PtySize
+	51, // 25: picod.v1.Process.started_at:type_name -> google.protobuf.Timestamp
+	51, // 26: picod.v1.Process.ended_at:type_name -> google.protobuf.Timestamp
+	46, // 27: picod.v1.Process.outcome:type_name -> picod.v1.Outcome
+	47, // 28: picod.v1.Process.usage:type_name -> picod.v1.ResourceUsage
+	10, // 29: picod.v1.Process.written:type_name -> picod.v1.OutputOffsets
+	10, // 30: picod.v1.Process.kept_from:type_name -> picod.v1.OutputOffsets
+	3,  // 31: picod.v1.GetProcessRequest.process:type_name -> picod.v1.ProcessSelector
+	18, // 32: picod.v1.GetProcessResponse.process:type_name -> picod.v1.Process
+	1,  // 33: picod.v1.ListProcessesRequest.state:type_name -> picod.v1.Process.State
+	18, // 34: picod.v1.ListProcessesResponse.processes:type_name -> picod.v1.Process
+	50, // 35: picod.v1.WatchProcessesRequest.keepalive_interval:type_name -> google.protobuf.Duration
+	18, // 36: picod.v1.WatchProcessesResponse.started:type_name -> picod.v1.Process
+	18, // 37: picod.v1.WatchProcessesResponse.updated:type_name -> picod.v1.Process
+	18, // 38: picod.v1.WatchProcessesResponse.ended:type_name -> picod.v1.Process
+	16, // 39: picod.v1.WatchProcessesResponse.keepalive:type_name -> picod.v1.ProcessKeepalive
+	3,  // 40: picod.v1.SendInputRequest.process:type_name -> picod.v1.ProcessSelector
+	28, // 41: picod.v1.StreamInputRequest.target:type_name -> picod.v1.StreamInputTarget
+	3,  // 42: picod.v1.StreamInputTarget.process:type_name -> picod.v1.ProcessSelector
+	3,  // 43: picod.v1.CloseInputRequest.process:type_name -> picod.v1.ProcessSelector
+	3,  // 44: picod.v1.ResizePtyRequest.process:type_name -> picod.v1.ProcessSelector
+	4,  // 45: picod.v1.ResizePtyRequest.size:type_name -> picod.v1.PtySize
+	3,  // 46: picod.v1.SendSignalRequest.process:type_name -> picod.v1.ProcessSelector
+	3,  // 47: picod.v1.UpdateProcessRequest.process:type_name -> picod.v1.ProcessSelector
+	18, // 48: picod.v1.UpdateProcessResponse.process:type_name -> picod.v1.Process
+	3,  // 49: picod.v1.StopProcessRequest.process:type_name -> picod.v1.ProcessSelector
+	50, // 50: picod.v1.StopProcessRequest.grace:type_name -> google.protobuf.Duration
+	18, // 51: picod.v1.StopProcessResponse.process:type_name -> picod.v1.Process
+	3,  // 52: picod.v1.DeleteProcessRequest.process:type_name -> picod.v1.ProcessSelector
+	49, // 53: picod.v1.ExecuteRequest.env:type_name -> picod.v1.ExecuteRequest.EnvEntry
+	43, // 54: picod.v1.ExecuteRequest.limits:type_name -> picod.v1.ResourceLimits
+	46, // 55: picod.v1.ExecuteResponse.outcome:type_name -> picod.v1.Outcome
+	45, // 56: picod.v1.ExecuteResponse.stdout_summary:type_name -> picod.v1.OutputSummary
+	45, // 57: picod.v1.ExecuteResponse.stderr_summary:type_name -> picod.v1.OutputSummary
+	50, // 58: picod.v1.ExecuteResponse.duration:type_name -> google.protobuf.Duration
+	47, // 59: picod.v1.ExecuteResponse.usage:type_name -> picod.v1.ResourceUsage
+	2,  // 60: picod.v1.Outcome.reason:type_name -> picod.v1.Outcome.Reason
+	50, // 61: picod.v1.ResourceUsage.user_time:type_name -> google.protobuf.Duration
+	50, // 62: picod.v1.ResourceUsage.system_time:type_name -> google.protobuf.Duration
+	42, // 63: picod.v1.ProcessService.Execute:input_type -> picod.v1.ExecuteRequest
+	5,  // 64: picod.v1.ProcessService.Start:input_type -> picod.v1.StartRequest
+	7,  // 65: picod.v1.ProcessService.Attach:input_type -> picod.v1.AttachRequest
+	19, // 66: picod.v1.ProcessService.GetProcess:input_type -> picod.v1.GetProcessRequest
+	21, // 67: picod.v1.ProcessService.ListProcesses:input_type -> picod.v1.ListProcessesRequest
+	8,  // 68: picod.v1.ProcessService.AcknowledgeOutput:input_type -> picod.v1.AcknowledgeOutputRequest
+	23, // 69: picod.v1.ProcessService.WatchProcesses:input_type -> picod.v1.WatchProcessesRequest
+	25, // 70: picod.v1.ProcessService.SendInput:input_type -> picod.v1.SendInputRequest
+	27, // 71: picod.v1.ProcessService.StreamInput:input_type -> picod.v1.StreamInputRequest
+	30, // 72: picod.v1.ProcessService.CloseInput:input_type -> picod.v1.CloseInputRequest
+	32, // 73: picod.v1.ProcessService.ResizePty:input_type -> picod.v1.ResizePtyRequest
+	34, // 74: picod.v1.ProcessService.SendSignal:input_type -> picod.v1.SendSignalRequest
+	36, // 75: picod.v1.ProcessService.UpdateProcess:input_type -> picod.v1.UpdateProcessRequest
+	38, // 76: picod.v1.ProcessService.StopProcess:input_type -> picod.v1.StopProcessRequest
+	40, // 77: picod.v1.ProcessService.DeleteProcess:input_type -> picod.v1.DeleteProcessRequest
+	44, // 78: picod.v1.ProcessService.Execute:output_type -> picod.v1.ExecuteResponse
+	6,  // 79: picod.v1.ProcessService.Start:output_type -> picod.v1.StartResponse
+	11, // 80: picod.v1.ProcessService.Attach:output_type -> picod.v1.AttachResponse
+	20, // 81: picod.v1.ProcessService.GetProcess:output_type -> picod.v1.GetProcessResponse
+	22, // 82: picod.v1.ProcessService.ListProcesses:output_type -> picod.v1.ListProcessesResponse
+	9,  // 83: picod.v1.ProcessService.AcknowledgeOutput:output_type -> picod.v1.AcknowledgeOutputResponse
+	24, // 84: picod.v1.ProcessService.WatchProcesses:output_type -> picod.v1.WatchProcessesResponse
+	26, // 85: picod.v1.ProcessService.SendInput:output_type -> picod.v1.SendInputResponse
+	29, // 86: picod.v1.ProcessService.StreamInput:output_type -> picod.v1.StreamInputResponse
+	31, // 87: picod.v1.ProcessService.CloseInput:output_type -> picod.v1.CloseInputResponse
+	33, // 88: picod.v1.ProcessService.ResizePty:output_type -> picod.v1.ResizePtyResponse
+	35, // 89: picod.v1.ProcessService.SendSignal:output_type -> picod.v1.SendSignalResponse
+	37, // 90: picod.v1.ProcessService.UpdateProcess:output_type -> picod.v1.UpdateProcessResponse
+	39, // 91: picod.v1.ProcessService.StopProcess:output_type -> picod.v1.StopProcessResponse
+	41, // 92: picod.v1.ProcessService.DeleteProcess:output_type -> picod.v1.DeleteProcessResponse
+	78, // [78:93] is the sub-list for method output_type
+	63, // [63:78] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_picod_v1_process_proto_init() }
@@ -770,15 +3782,47 @@ func file_picod_v1_process_proto_init() {
 	if File_picod_v1_process_proto != nil {
 		return
 	}
-	file_picod_v1_process_proto_msgTypes[0].OneofWrappers = []any{}
-	file_picod_v1_process_proto_msgTypes[1].OneofWrappers = []any{}
+	file_picod_v1_process_proto_msgTypes[0].OneofWrappers = []any{
+		(*ProcessSelector_Id)(nil),
+		(*ProcessSelector_Tag)(nil),
+	}
+	file_picod_v1_process_proto_msgTypes[2].OneofWrappers = []any{}
+	file_picod_v1_process_proto_msgTypes[7].OneofWrappers = []any{}
+	file_picod_v1_process_proto_msgTypes[9].OneofWrappers = []any{
+		(*ProcessEvent_Started)(nil),
+		(*ProcessEvent_Output)(nil),
+		(*ProcessEvent_Trimmed)(nil),
+		(*ProcessEvent_Keepalive)(nil),
+		(*ProcessEvent_Ended)(nil),
+	}
+	file_picod_v1_process_proto_msgTypes[11].OneofWrappers = []any{
+		(*ProcessOutput_Stdout)(nil),
+		(*ProcessOutput_Stderr)(nil),
+		(*ProcessOutput_Pty)(nil),
+	}
+	file_picod_v1_process_proto_msgTypes[21].OneofWrappers = []any{
+		(*WatchProcessesResponse_Started)(nil),
+		(*WatchProcessesResponse_Updated)(nil),
+		(*WatchProcessesResponse_Ended)(nil),
+		(*WatchProcessesResponse_DeletedId)(nil),
+		(*WatchProcessesResponse_Keepalive)(nil),
+	}
+	file_picod_v1_process_proto_msgTypes[22].OneofWrappers = []any{}
+	file_picod_v1_process_proto_msgTypes[24].OneofWrappers = []any{
+		(*StreamInputRequest_Target)(nil),
+		(*StreamInputRequest_Data)(nil),
+	}
+	file_picod_v1_process_proto_msgTypes[25].OneofWrappers = []any{}
+	file_picod_v1_process_proto_msgTypes[33].OneofWrappers = []any{}
+	file_picod_v1_process_proto_msgTypes[39].OneofWrappers = []any{}
+	file_picod_v1_process_proto_msgTypes[40].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_picod_v1_process_proto_rawDesc), len(file_picod_v1_process_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   7,
+			NumEnums:      3,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

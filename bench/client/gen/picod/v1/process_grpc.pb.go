@@ -19,7 +19,21 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ProcessService_Execute_FullMethodName = "/picod.v1.ProcessService/Execute"
+	ProcessService_Execute_FullMethodName           = "/picod.v1.ProcessService/Execute"
+	ProcessService_Start_FullMethodName             = "/picod.v1.ProcessService/Start"
+	ProcessService_Attach_FullMethodName            = "/picod.v1.ProcessService/Attach"
+	ProcessService_GetProcess_FullMethodName        = "/picod.v1.ProcessService/GetProcess"
+	ProcessService_ListProcesses_FullMethodName     = "/picod.v1.ProcessService/ListProcesses"
+	ProcessService_AcknowledgeOutput_FullMethodName = "/picod.v1.ProcessService/AcknowledgeOutput"
+	ProcessService_WatchProcesses_FullMethodName    = "/picod.v1.ProcessService/WatchProcesses"
+	ProcessService_SendInput_FullMethodName         = "/picod.v1.ProcessService/SendInput"
+	ProcessService_StreamInput_FullMethodName       = "/picod.v1.ProcessService/StreamInput"
+	ProcessService_CloseInput_FullMethodName        = "/picod.v1.ProcessService/CloseInput"
+	ProcessService_ResizePty_FullMethodName         = "/picod.v1.ProcessService/ResizePty"
+	ProcessService_SendSignal_FullMethodName        = "/picod.v1.ProcessService/SendSignal"
+	ProcessService_UpdateProcess_FullMethodName     = "/picod.v1.ProcessService/UpdateProcess"
+	ProcessService_StopProcess_FullMethodName       = "/picod.v1.ProcessService/StopProcess"
+	ProcessService_DeleteProcess_FullMethodName     = "/picod.v1.ProcessService/DeleteProcess"
 )
 
 // ProcessServiceClient is the client API for ProcessService service.
@@ -38,8 +52,13 @@ const (
 //	RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
 //	UNAVAILABLE         the daemon is shutting down.
 //	INTERNAL            a fault of the daemon; the message carries the request id under which the cause is logged.
+//	ABORTED             with reason INSTANCE_CHANGED, see below.
 //
 // Each error of the daemon's own carries a google.rpc.ErrorInfo with `domain` "picod" and a `reason`.
+//
+// What makes repeating safe (ids of processes, follower ids, write ids) is known to the daemon that was told, not to one that was
+// started after it. So every answer names the run of the daemon in the header `x-picod-instance`, and a request that carries that
+// header is refused with INSTANCE_CHANGED, before anything of it runs, by any other run: send it with what may be a repetition.
 type ProcessServiceClient interface {
 	// Execute runs one command to its end and answers with its bounded output.
 	//
@@ -51,13 +70,91 @@ type ProcessServiceClient interface {
 	// Errors: INVALID_ARGUMENT when neither or both of `command` and `argv` are given, for a NUL byte, an environment name with
 	// `=`, a negative timeout, arguments over the system's limit, or an unknown user; NOT_FOUND or FAILED_PRECONDITION when `cwd`
 	// does not exist or is not a directory; PERMISSION_DENIED when the user may not enter `cwd`, or when a daemon that does not run as root is
-	// asked to act as another user; ALREADY_EXISTS when `id` was used for a different command; DEADLINE_EXCEEDED and CANCELLED
-	// when the caller gave up.
+	// asked to act as another user; ALREADY_EXISTS when `id` was used for a different command or a started process;
+	// DEADLINE_EXCEEDED and CANCELLED when the caller gave up.
 	// A program that cannot be started is not an error: `exit_code` is 127 (not found) or 126 (not executable), as in a shell,
 	// and the outcome is SPAWN_FAILED.
 	// Cancelling kills the command. With an `id` it runs on, so that a repeated call finds its result; without one do not repeat
 	// a call whose answer was lost: the command may have run.
 	Execute(ctx context.Context, in *ExecuteRequest, opts ...grpc.CallOption) (*ExecuteResponse, error)
+	// Start starts a process that outlives the call, and follows it: `started`, then output and keepalives, last `ended`.
+	//
+	// With an `id` that a process of the same specification has, running or ended, that process is followed instead, from its
+	// first output on: so a Start whose answer was lost can be repeated.
+	//
+	// Errors: as Execute; ALREADY_EXISTS when `id` belongs to a process of another specification (the message names the field that
+	// differs) or to an Execute, or `tag` to another live process; RESOURCE_EXHAUSTED for too many live processes or followers of one.
+	// A program that cannot be started is `ended` with SPAWN_FAILED.
+	// Cancelling stops following; the process runs on.
+	Start(ctx context.Context, in *StartRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StartResponse], error)
+	// Attach follows a process, running or ended, from given offsets of its output: `started`, output, last `ended`.
+	//
+	// Output that is no longer kept is reported as `trimmed`.
+	//
+	// Errors: NOT_FOUND when there is no such process; OUT_OF_RANGE when an offset lies beyond what was written;
+	// RESOURCE_EXHAUSTED for too many followers. Cancelling stops following; the process runs on.
+	Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AttachResponse], error)
+	// GetProcess describes one process, running or ended.
+	//
+	// Errors: NOT_FOUND. Cancelling has no effect.
+	GetProcess(ctx context.Context, in *GetProcessRequest, opts ...grpc.CallOption) (*GetProcessResponse, error)
+	// ListProcesses describes all processes that are kept, oldest first.
+	//
+	// Errors: those of every method. Cancelling has no effect.
+	ListProcesses(ctx context.Context, in *ListProcessesRequest, opts ...grpc.CallOption) (*ListProcessesResponse, error)
+	// AcknowledgeOutput tells what a follower with a `follower_id` has received, so that the process may go on and what lies before is
+	// trimmed when there is need. Acknowledging less than before changes nothing.
+	//
+	// Errors: NOT_FOUND when there is no such process, or no such follower: its hold is over; OUT_OF_RANGE when an offset lies beyond
+	// what was written. Safe to repeat. Cancelling has no effect.
+	AcknowledgeOutput(ctx context.Context, in *AcknowledgeOutputRequest, opts ...grpc.CallOption) (*AcknowledgeOutputResponse, error)
+	// WatchProcesses streams what happens to processes from now on, beginning with a keepalive.
+	//
+	// Errors: those of every method. Cancelling stops watching.
+	WatchProcesses(ctx context.Context, in *WatchProcessesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchProcessesResponse], error)
+	// SendInput appends to the standard input, or the terminal, of a process. It answers when the bytes are accepted.
+	//
+	// With a `write_id` a call whose answer was lost can be repeated, whoever else sends input meanwhile. With `offset`, the position of
+	// `data` in everything that was ever sent, bytes that have arrived before are left out: for a single sender, that does the same.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it has ended, was started without standard input, or its input is closed;
+	// OUT_OF_RANGE when `offset` lies beyond what has arrived; RESOURCE_EXHAUSTED when too much waits for the process to read it.
+	// Cancelling does not take back what was accepted.
+	SendInput(ctx context.Context, in *SendInputRequest, opts ...grpc.CallOption) (*SendInputResponse, error)
+	// StreamInput is SendInput for many pieces: `target`, then `data`. Waits where the process is slower than the sender.
+	//
+	// Errors: as SendInput, but it waits instead of RESOURCE_EXHAUSTED; INVALID_ARGUMENT when the first message is not `target`.
+	// Cancelling stops sending.
+	StreamInput(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[StreamInputRequest, StreamInputResponse], error)
+	// CloseInput closes the standard input of a process after what was sent; a terminal gets its end-of-file character.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it was started without standard input. Safe to repeat, also after its end.
+	// Cancelling has no effect.
+	CloseInput(ctx context.Context, in *CloseInputRequest, opts ...grpc.CallOption) (*CloseInputResponse, error)
+	// ResizePty changes the size of a process's terminal, which gets SIGWINCH.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it has no terminal or has ended; INVALID_ARGUMENT for a size of 0 or over 65535.
+	// Cancelling has no effect.
+	ResizePty(ctx context.Context, in *ResizePtyRequest, opts ...grpc.CallOption) (*ResizePtyResponse, error)
+	// SendSignal sends any signal to the process group, or to the leader alone.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it has ended; INVALID_ARGUMENT for an unknown signal. Cancelling has no effect.
+	SendSignal(ctx context.Context, in *SendSignalRequest, opts ...grpc.CallOption) (*SendSignalResponse, error)
+	// UpdateProcess changes tag and label.
+	//
+	// Errors: NOT_FOUND; ALREADY_EXISTS when another live process has the tag. Cancelling has no effect.
+	UpdateProcess(ctx context.Context, in *UpdateProcessRequest, opts ...grpc.CallOption) (*UpdateProcessResponse, error)
+	// StopProcess ends a process and everything that descends from it: TERM, a grace period, KILL. It answers when they are gone,
+	// with what could not be ended. Of a process that has ended it reaches the background children that were left.
+	//
+	// It also ends a running Execute that was given an `id`; `process` is absent then.
+	//
+	// Errors: NOT_FOUND. Cancelling stops waiting; the process is being ended all the same. Safe to repeat.
+	StopProcess(ctx context.Context, in *StopProcessRequest, opts ...grpc.CallOption) (*StopProcessResponse, error)
+	// DeleteProcess forgets an ended process and its output.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it runs and `stop` is not asked for. Cancelling has no effect once it is ended.
+	DeleteProcess(ctx context.Context, in *DeleteProcessRequest, opts ...grpc.CallOption) (*DeleteProcessResponse, error)
 }
 
 type processServiceClient struct {
@@ -72,6 +169,176 @@ func (c *processServiceClient) Execute(ctx context.Context, in *ExecuteRequest, 
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ExecuteResponse)
 	err := c.cc.Invoke(ctx, ProcessService_Execute_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *processServiceClient) Start(ctx context.Context, in *StartRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StartResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ProcessService_ServiceDesc.Streams[0], ProcessService_Start_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[StartRequest, StartResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ProcessService_StartClient = grpc.ServerStreamingClient[StartResponse]
+
+func (c *processServiceClient) Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AttachResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ProcessService_ServiceDesc.Streams[1], ProcessService_Attach_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[AttachRequest, AttachResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ProcessService_AttachClient = grpc.ServerStreamingClient[AttachResponse]
+
+func (c *processServiceClient) GetProcess(ctx context.Context, in *GetProcessRequest, opts ...grpc.CallOption) (*GetProcessResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetProcessResponse)
+	err := c.cc.Invoke(ctx, ProcessService_GetProcess_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *processServiceClient) ListProcesses(ctx context.Context, in *ListProcessesRequest, opts ...grpc.CallOption) (*ListProcessesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListProcessesResponse)
+	err := c.cc.Invoke(ctx, ProcessService_ListProcesses_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *processServiceClient) AcknowledgeOutput(ctx context.Context, in *AcknowledgeOutputRequest, opts ...grpc.CallOption) (*AcknowledgeOutputResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AcknowledgeOutputResponse)
+	err := c.cc.Invoke(ctx, ProcessService_AcknowledgeOutput_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *processServiceClient) WatchProcesses(ctx context.Context, in *WatchProcessesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchProcessesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ProcessService_ServiceDesc.Streams[2], ProcessService_WatchProcesses_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchProcessesRequest, WatchProcessesResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ProcessService_WatchProcessesClient = grpc.ServerStreamingClient[WatchProcessesResponse]
+
+func (c *processServiceClient) SendInput(ctx context.Context, in *SendInputRequest, opts ...grpc.CallOption) (*SendInputResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SendInputResponse)
+	err := c.cc.Invoke(ctx, ProcessService_SendInput_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *processServiceClient) StreamInput(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[StreamInputRequest, StreamInputResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ProcessService_ServiceDesc.Streams[3], ProcessService_StreamInput_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[StreamInputRequest, StreamInputResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ProcessService_StreamInputClient = grpc.ClientStreamingClient[StreamInputRequest, StreamInputResponse]
+
+func (c *processServiceClient) CloseInput(ctx context.Context, in *CloseInputRequest, opts ...grpc.CallOption) (*CloseInputResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CloseInputResponse)
+	err := c.cc.Invoke(ctx, ProcessService_CloseInput_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *processServiceClient) ResizePty(ctx context.Context, in *ResizePtyRequest, opts ...grpc.CallOption) (*ResizePtyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResizePtyResponse)
+	err := c.cc.Invoke(ctx, ProcessService_ResizePty_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *processServiceClient) SendSignal(ctx context.Context, in *SendSignalRequest, opts ...grpc.CallOption) (*SendSignalResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SendSignalResponse)
+	err := c.cc.Invoke(ctx, ProcessService_SendSignal_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *processServiceClient) UpdateProcess(ctx context.Context, in *UpdateProcessRequest, opts ...grpc.CallOption) (*UpdateProcessResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpdateProcessResponse)
+	err := c.cc.Invoke(ctx, ProcessService_UpdateProcess_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *processServiceClient) StopProcess(ctx context.Context, in *StopProcessRequest, opts ...grpc.CallOption) (*StopProcessResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StopProcessResponse)
+	err := c.cc.Invoke(ctx, ProcessService_StopProcess_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *processServiceClient) DeleteProcess(ctx context.Context, in *DeleteProcessRequest, opts ...grpc.CallOption) (*DeleteProcessResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteProcessResponse)
+	err := c.cc.Invoke(ctx, ProcessService_DeleteProcess_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +361,13 @@ func (c *processServiceClient) Execute(ctx context.Context, in *ExecuteRequest, 
 //	RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
 //	UNAVAILABLE         the daemon is shutting down.
 //	INTERNAL            a fault of the daemon; the message carries the request id under which the cause is logged.
+//	ABORTED             with reason INSTANCE_CHANGED, see below.
 //
 // Each error of the daemon's own carries a google.rpc.ErrorInfo with `domain` "picod" and a `reason`.
+//
+// What makes repeating safe (ids of processes, follower ids, write ids) is known to the daemon that was told, not to one that was
+// started after it. So every answer names the run of the daemon in the header `x-picod-instance`, and a request that carries that
+// header is refused with INSTANCE_CHANGED, before anything of it runs, by any other run: send it with what may be a repetition.
 type ProcessServiceServer interface {
 	// Execute runs one command to its end and answers with its bounded output.
 	//
@@ -107,13 +379,91 @@ type ProcessServiceServer interface {
 	// Errors: INVALID_ARGUMENT when neither or both of `command` and `argv` are given, for a NUL byte, an environment name with
 	// `=`, a negative timeout, arguments over the system's limit, or an unknown user; NOT_FOUND or FAILED_PRECONDITION when `cwd`
 	// does not exist or is not a directory; PERMISSION_DENIED when the user may not enter `cwd`, or when a daemon that does not run as root is
-	// asked to act as another user; ALREADY_EXISTS when `id` was used for a different command; DEADLINE_EXCEEDED and CANCELLED
-	// when the caller gave up.
+	// asked to act as another user; ALREADY_EXISTS when `id` was used for a different command or a started process;
+	// DEADLINE_EXCEEDED and CANCELLED when the caller gave up.
 	// A program that cannot be started is not an error: `exit_code` is 127 (not found) or 126 (not executable), as in a shell,
 	// and the outcome is SPAWN_FAILED.
 	// Cancelling kills the command. With an `id` it runs on, so that a repeated call finds its result; without one do not repeat
 	// a call whose answer was lost: the command may have run.
 	Execute(context.Context, *ExecuteRequest) (*ExecuteResponse, error)
+	// Start starts a process that outlives the call, and follows it: `started`, then output and keepalives, last `ended`.
+	//
+	// With an `id` that a process of the same specification has, running or ended, that process is followed instead, from its
+	// first output on: so a Start whose answer was lost can be repeated.
+	//
+	// Errors: as Execute; ALREADY_EXISTS when `id` belongs to a process of another specification (the message names the field that
+	// differs) or to an Execute, or `tag` to another live process; RESOURCE_EXHAUSTED for too many live processes or followers of one.
+	// A program that cannot be started is `ended` with SPAWN_FAILED.
+	// Cancelling stops following; the process runs on.
+	Start(*StartRequest, grpc.ServerStreamingServer[StartResponse]) error
+	// Attach follows a process, running or ended, from given offsets of its output: `started`, output, last `ended`.
+	//
+	// Output that is no longer kept is reported as `trimmed`.
+	//
+	// Errors: NOT_FOUND when there is no such process; OUT_OF_RANGE when an offset lies beyond what was written;
+	// RESOURCE_EXHAUSTED for too many followers. Cancelling stops following; the process runs on.
+	Attach(*AttachRequest, grpc.ServerStreamingServer[AttachResponse]) error
+	// GetProcess describes one process, running or ended.
+	//
+	// Errors: NOT_FOUND. Cancelling has no effect.
+	GetProcess(context.Context, *GetProcessRequest) (*GetProcessResponse, error)
+	// ListProcesses describes all processes that are kept, oldest first.
+	//
+	// Errors: those of every method. Cancelling has no effect.
+	ListProcesses(context.Context, *ListProcessesRequest) (*ListProcessesResponse, error)
+	// AcknowledgeOutput tells what a follower with a `follower_id` has received, so that the process may go on and what lies before is
+	// trimmed when there is need. Acknowledging less than before changes nothing.
+	//
+	// Errors: NOT_FOUND when there is no such process, or no such follower: its hold is over; OUT_OF_RANGE when an offset lies beyond
+	// what was written. Safe to repeat. Cancelling has no effect.
+	AcknowledgeOutput(context.Context, *AcknowledgeOutputRequest) (*AcknowledgeOutputResponse, error)
+	// WatchProcesses streams what happens to processes from now on, beginning with a keepalive.
+	//
+	// Errors: those of every method. Cancelling stops watching.
+	WatchProcesses(*WatchProcessesRequest, grpc.ServerStreamingServer[WatchProcessesResponse]) error
+	// SendInput appends to the standard input, or the terminal, of a process. It answers when the bytes are accepted.
+	//
+	// With a `write_id` a call whose answer was lost can be repeated, whoever else sends input meanwhile. With `offset`, the position of
+	// `data` in everything that was ever sent, bytes that have arrived before are left out: for a single sender, that does the same.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it has ended, was started without standard input, or its input is closed;
+	// OUT_OF_RANGE when `offset` lies beyond what has arrived; RESOURCE_EXHAUSTED when too much waits for the process to read it.
+	// Cancelling does not take back what was accepted.
+	SendInput(context.Context, *SendInputRequest) (*SendInputResponse, error)
+	// StreamInput is SendInput for many pieces: `target`, then `data`. Waits where the process is slower than the sender.
+	//
+	// Errors: as SendInput, but it waits instead of RESOURCE_EXHAUSTED; INVALID_ARGUMENT when the first message is not `target`.
+	// Cancelling stops sending.
+	StreamInput(grpc.ClientStreamingServer[StreamInputRequest, StreamInputResponse]) error
+	// CloseInput closes the standard input of a process after what was sent; a terminal gets its end-of-file character.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it was started without standard input. Safe to repeat, also after its end.
+	// Cancelling has no effect.
+	CloseInput(context.Context, *CloseInputRequest) (*CloseInputResponse, error)
+	// ResizePty changes the size of a process's terminal, which gets SIGWINCH.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it has no terminal or has ended; INVALID_ARGUMENT for a size of 0 or over 65535.
+	// Cancelling has no effect.
+	ResizePty(context.Context, *ResizePtyRequest) (*ResizePtyResponse, error)
+	// SendSignal sends any signal to the process group, or to the leader alone.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it has ended; INVALID_ARGUMENT for an unknown signal. Cancelling has no effect.
+	SendSignal(context.Context, *SendSignalRequest) (*SendSignalResponse, error)
+	// UpdateProcess changes tag and label.
+	//
+	// Errors: NOT_FOUND; ALREADY_EXISTS when another live process has the tag. Cancelling has no effect.
+	UpdateProcess(context.Context, *UpdateProcessRequest) (*UpdateProcessResponse, error)
+	// StopProcess ends a process and everything that descends from it: TERM, a grace period, KILL. It answers when they are gone,
+	// with what could not be ended. Of a process that has ended it reaches the background children that were left.
+	//
+	// It also ends a running Execute that was given an `id`; `process` is absent then.
+	//
+	// Errors: NOT_FOUND. Cancelling stops waiting; the process is being ended all the same. Safe to repeat.
+	StopProcess(context.Context, *StopProcessRequest) (*StopProcessResponse, error)
+	// DeleteProcess forgets an ended process and its output.
+	//
+	// Errors: NOT_FOUND; FAILED_PRECONDITION when it runs and `stop` is not asked for. Cancelling has no effect once it is ended.
+	DeleteProcess(context.Context, *DeleteProcessRequest) (*DeleteProcessResponse, error)
 	mustEmbedUnimplementedProcessServiceServer()
 }
 
@@ -126,6 +476,48 @@ type UnimplementedProcessServiceServer struct{}
 
 func (UnimplementedProcessServiceServer) Execute(context.Context, *ExecuteRequest) (*ExecuteResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Execute not implemented")
+}
+func (UnimplementedProcessServiceServer) Start(*StartRequest, grpc.ServerStreamingServer[StartResponse]) error {
+	return status.Error(codes.Unimplemented, "method Start not implemented")
+}
+func (UnimplementedProcessServiceServer) Attach(*AttachRequest, grpc.ServerStreamingServer[AttachResponse]) error {
+	return status.Error(codes.Unimplemented, "method Attach not implemented")
+}
+func (UnimplementedProcessServiceServer) GetProcess(context.Context, *GetProcessRequest) (*GetProcessResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetProcess not implemented")
+}
+func (UnimplementedProcessServiceServer) ListProcesses(context.Context, *ListProcessesRequest) (*ListProcessesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListProcesses not implemented")
+}
+func (UnimplementedProcessServiceServer) AcknowledgeOutput(context.Context, *AcknowledgeOutputRequest) (*AcknowledgeOutputResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AcknowledgeOutput not implemented")
+}
+func (UnimplementedProcessServiceServer) WatchProcesses(*WatchProcessesRequest, grpc.ServerStreamingServer[WatchProcessesResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchProcesses not implemented")
+}
+func (UnimplementedProcessServiceServer) SendInput(context.Context, *SendInputRequest) (*SendInputResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SendInput not implemented")
+}
+func (UnimplementedProcessServiceServer) StreamInput(grpc.ClientStreamingServer[StreamInputRequest, StreamInputResponse]) error {
+	return status.Error(codes.Unimplemented, "method StreamInput not implemented")
+}
+func (UnimplementedProcessServiceServer) CloseInput(context.Context, *CloseInputRequest) (*CloseInputResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CloseInput not implemented")
+}
+func (UnimplementedProcessServiceServer) ResizePty(context.Context, *ResizePtyRequest) (*ResizePtyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResizePty not implemented")
+}
+func (UnimplementedProcessServiceServer) SendSignal(context.Context, *SendSignalRequest) (*SendSignalResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SendSignal not implemented")
+}
+func (UnimplementedProcessServiceServer) UpdateProcess(context.Context, *UpdateProcessRequest) (*UpdateProcessResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateProcess not implemented")
+}
+func (UnimplementedProcessServiceServer) StopProcess(context.Context, *StopProcessRequest) (*StopProcessResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method StopProcess not implemented")
+}
+func (UnimplementedProcessServiceServer) DeleteProcess(context.Context, *DeleteProcessRequest) (*DeleteProcessResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteProcess not implemented")
 }
 func (UnimplementedProcessServiceServer) mustEmbedUnimplementedProcessServiceServer() {}
 func (UnimplementedProcessServiceServer) testEmbeddedByValue()                        {}
@@ -166,6 +558,226 @@ func _ProcessService_Execute_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ProcessService_Start_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(StartRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ProcessServiceServer).Start(m, &grpc.GenericServerStream[StartRequest, StartResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ProcessService_StartServer = grpc.ServerStreamingServer[StartResponse]
+
+func _ProcessService_Attach_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(AttachRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ProcessServiceServer).Attach(m, &grpc.GenericServerStream[AttachRequest, AttachResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ProcessService_AttachServer = grpc.ServerStreamingServer[AttachResponse]
+
+func _ProcessService_GetProcess_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetProcessRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ProcessServiceServer).GetProcess(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ProcessService_GetProcess_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ProcessServiceServer).GetProcess(ctx, req.(*GetProcessRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ProcessService_ListProcesses_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListProcessesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ProcessServiceServer).ListProcesses(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ProcessService_ListProcesses_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ProcessServiceServer).ListProcesses(ctx, req.(*ListProcessesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ProcessService_AcknowledgeOutput_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AcknowledgeOutputRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ProcessServiceServer).AcknowledgeOutput(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ProcessService_AcknowledgeOutput_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ProcessServiceServer).AcknowledgeOutput(ctx, req.(*AcknowledgeOutputRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ProcessService_WatchProcesses_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchProcessesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ProcessServiceServer).WatchProcesses(m, &grpc.GenericServerStream[WatchProcessesRequest, WatchProcessesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ProcessService_WatchProcessesServer = grpc.ServerStreamingServer[WatchProcessesResponse]
+
+func _ProcessService_SendInput_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SendInputRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ProcessServiceServer).SendInput(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ProcessService_SendInput_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ProcessServiceServer).SendInput(ctx, req.(*SendInputRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ProcessService_StreamInput_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ProcessServiceServer).StreamInput(&grpc.GenericServerStream[StreamInputRequest, StreamInputResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ProcessService_StreamInputServer = grpc.ClientStreamingServer[StreamInputRequest, StreamInputResponse]
+
+func _ProcessService_CloseInput_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CloseInputRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ProcessServiceServer).CloseInput(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ProcessService_CloseInput_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ProcessServiceServer).CloseInput(ctx, req.(*CloseInputRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ProcessService_ResizePty_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResizePtyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ProcessServiceServer).ResizePty(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ProcessService_ResizePty_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ProcessServiceServer).ResizePty(ctx, req.(*ResizePtyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ProcessService_SendSignal_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SendSignalRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ProcessServiceServer).SendSignal(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ProcessService_SendSignal_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ProcessServiceServer).SendSignal(ctx, req.(*SendSignalRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ProcessService_UpdateProcess_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateProcessRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ProcessServiceServer).UpdateProcess(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ProcessService_UpdateProcess_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ProcessServiceServer).UpdateProcess(ctx, req.(*UpdateProcessRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ProcessService_StopProcess_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StopProcessRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ProcessServiceServer).StopProcess(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ProcessService_StopProcess_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ProcessServiceServer).StopProcess(ctx, req.(*StopProcessRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ProcessService_DeleteProcess_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteProcessRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ProcessServiceServer).DeleteProcess(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ProcessService_DeleteProcess_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ProcessServiceServer).DeleteProcess(ctx, req.(*DeleteProcessRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ProcessService_ServiceDesc is the grpc.ServiceDesc for ProcessService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -177,7 +789,68 @@ var ProcessService_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "Execute",
 			Handler:    _ProcessService_Execute_Handler,
 		},
+		{
+			MethodName: "GetProcess",
+			Handler:    _ProcessService_GetProcess_Handler,
+		},
+		{
+			MethodName: "ListProcesses",
+			Handler:    _ProcessService_ListProcesses_Handler,
+		},
+		{
+			MethodName: "AcknowledgeOutput",
+			Handler:    _ProcessService_AcknowledgeOutput_Handler,
+		},
+		{
+			MethodName: "SendInput",
+			Handler:    _ProcessService_SendInput_Handler,
+		},
+		{
+			MethodName: "CloseInput",
+			Handler:    _ProcessService_CloseInput_Handler,
+		},
+		{
+			MethodName: "ResizePty",
+			Handler:    _ProcessService_ResizePty_Handler,
+		},
+		{
+			MethodName: "SendSignal",
+			Handler:    _ProcessService_SendSignal_Handler,
+		},
+		{
+			MethodName: "UpdateProcess",
+			Handler:    _ProcessService_UpdateProcess_Handler,
+		},
+		{
+			MethodName: "StopProcess",
+			Handler:    _ProcessService_StopProcess_Handler,
+		},
+		{
+			MethodName: "DeleteProcess",
+			Handler:    _ProcessService_DeleteProcess_Handler,
+		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Start",
+			Handler:       _ProcessService_Start_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Attach",
+			Handler:       _ProcessService_Attach_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "WatchProcesses",
+			Handler:       _ProcessService_WatchProcesses_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "StreamInput",
+			Handler:       _ProcessService_StreamInput_Handler,
+			ClientStreams: true,
+		},
+	},
 	Metadata: "picod/v1/process.proto",
 }
