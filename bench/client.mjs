@@ -31,6 +31,8 @@ export function openClient(path, daemon, protocol) {
   // What it could not be told is noticed at the missing answer.
   child.stdin.on("error", () => undefined);
   return {
+    /** For the end of a probe, which has its answer in that of the probe. */
+    tell: (message) => child.stdin.write(`${JSON.stringify(message)}\n`),
     async run(job) {
       const limit = setTimeout(() => child.kill("SIGKILL"), JOB_LIMIT_MS);
       child.stdin.write(`${JSON.stringify(job)}\n`);

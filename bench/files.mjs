@@ -13,10 +13,15 @@ export function createFiles(directory, load) {
     throw new Error(`${directory} has only ${Math.floor((bavail * bsize) / CHUNK_BYTES)} MiB free: set TMPDIR to another place`);
   }
   const files = { directory };
-  for (const name of ["text", "stream", "bulk", "small"]) files[name] = join(directory, name);
+  for (const name of ["text", "stream", "bulk", "transfer", "lines", "small"]) files[name] = join(directory, name);
   writeFileSync(files.text, `${"x".repeat(63)}\n`.repeat(CHUNK_BYTES / 64));
   writeNumbered(files.stream, load.streamBytes);
   writeNumbered(files.bulk, load.bulkBytes);
+  writeNumbered(files.transfer, load.transferBytes);
+  writeFileSync(
+    files.lines,
+    Array.from({ length: load.lines }, (_, number) => `line ${number} of a program that says how far it is\n`).join(""),
+  );
   mkdirSync(files.small);
   for (let index = 0; index < load.smallFiles; index++) writeFileSync(join(files.small, String(index)), "x".repeat(1024));
   return files;

@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync, statSync } from "node:fs";
 import { openClient, timeStartup } from "./client.mjs";
+import { runBeside } from "./probe.mjs";
 import { cpuSeconds, memory, peakMib, resetPeak } from "./process-stats.mjs";
 
 const MIB = 1024 * 1024;
@@ -8,7 +9,11 @@ const MIB = 1024 * 1024;
  * Runs one case: a warm-up of every daemon, then rounds in which each has its turn. Resolves with the metrics of each round by
  * daemon; a daemon that lacks the operation has none.
  */
-export async function measureCase({ id, kind, protocols, job, reference, derive }, allDaemons, { clientPath, files, load }) {
+export async function measureCase(
+  { id, kind, protocols, job, reference, probe, derive },
+  allDaemons,
+  { clientPath, files, load },
+) {
   if (kind === "memory") return Object.fromEntries(allDaemons.map((daemon) => [daemon.name, [memory(daemon.pids())]]));
   const protocolOf = (daemon) => protocols[daemon.protocolFamily];
   const daemons = allDaemons.filter((daemon) => protocolOf(daemon) !== undefined);
@@ -18,12 +23,17 @@ export async function measureCase({ id, kind, protocols, job, reference, derive 
       for (const daemon of daemons) rounds[daemon.name].push(await timeStartup(clientPath, daemon, protocolOf(daemon)));
     return rounds;
   }
-  const clients = daemons.map((daemon) => openClient(clientPath, daemon, protocolOf(daemon)));
+  const clients = [];
+  const open = (daemon) => {
+    clients.push(openClient(clientPath, daemon, protocolOf(daemon)));
+    return clients.at(-1);
+  };
   try {
-    const turns = daemons.map((daemon, index) => {
-      const context = { load, files, peer: daemon.name };
+    const turns = daemons.map((daemon) => {
+      const context = { load, files, clientPath, peer: daemon.name };
       const withKind = (make) => make && { kind, ...make(context) };
-      return { daemon, client: clients[index], job: withKind(job), reference: withKind(reference), derive };
+      const beside = probe && { client: open(daemon), job: { kind: "probe", ...probe(context) } };
+      return { daemon, client: open(daemon), job: withKind(job), reference: withKind(reference), beside, derive };
     });
     const offered = [];
     for (const turn of turns) if (!(await takeTurn(turn)).notOffered) offered.push(turn);
@@ -44,9 +54,11 @@ export async function measureCase({ id, kind, protocols, job, reference, derive 
   }
 }
 
-async function takeTurn({ daemon, client, job, reference, derive }) {
+async function takeTurn({ daemon, client, job, reference, beside, derive }) {
   const plain = reference && (await runJob(daemon, client, reference));
-  const metrics = await runJob(daemon, client, job);
+  const metrics = await (beside === undefined
+    ? runJob(daemon, client, job)
+    : runBeside(beside, daemon, () => runJob(daemon, client, job)));
   return {
     ...metrics,
     ...(plain && { referencePerSecond: plain.perSecond, timesReference: plain.perSecond / metrics.perSecond }),
@@ -59,15 +71,16 @@ async function runJob(daemon, client, job) {
   const before = cpuSeconds(daemon.pids());
   const result = await client.run(job);
   const after = cpuSeconds(daemon.pids());
-  if (job.kind === "upload" && !result.notOffered) takeUpload(job);
+  if (job.kind === "upload" && !result.notOffered) takeUploads(job);
   const own = (after.own - before.own) / job.count;
   const children = (after.children - before.children) / job.count;
   return {
     ...result,
     perSecond: job.count / result.seconds,
     ...(job.size === undefined ? {} : { mibPerSecond: (job.count * job.size) / MIB / result.seconds }),
+    slowestOverFastest: result.maxMs / result.minMs,
     cpuMicros: own * 1e6,
-    cpuMillis: own * 1e3,
+    cpuMillis: own * job.count * 1e3,
     cpuWithChildrenMicros: (own + children) * 1e6,
   };
 }
@@ -78,8 +91,11 @@ function prepareDirectory(path) {
 }
 
 /** Removed at once, so that the kernel never begins to write it to the disk. */
-function takeUpload({ path, size }) {
-  const found = statSync(path).size;
-  if (found !== size) throw new Error(`${path} has ${found} bytes instead of ${size}`);
-  rmSync(path);
+function takeUploads({ path, size, count }) {
+  for (let index = 0; index < count; index++) {
+    const each = count === 1 ? path : `${path}-${index}`;
+    const found = statSync(each).size;
+    if (found !== size) throw new Error(`${each} has ${found} bytes instead of ${size}`);
+    rmSync(each);
+  }
 }

@@ -28,6 +28,11 @@ const FULL = {
   streamBytes: 256 * MIB,
   smallFiles: 1000,
   bulkBytes: 512 * MIB,
+  manyExecs: 640,
+  transfers: 64,
+  transferBytes: 16 * MIB,
+  printers: 100,
+  lines: 30,
 };
 const QUICK = {
   rounds: 1,
@@ -38,6 +43,11 @@ const QUICK = {
   streamBytes: 16 * MIB,
   smallFiles: 50,
   bulkBytes: 16 * MIB,
+  manyExecs: 64,
+  transfers: 8,
+  transferBytes: MIB,
+  printers: 10,
+  lines: 5,
 };
 const MAX_ROUNDS = 1000;
 

@@ -17,12 +17,14 @@ type Job struct {
 	Argv        []string `json:"argv"`
 	// ExpectFile holds what a command must print; empty: nothing.
 	ExpectFile string `json:"expectFile"`
-	// Path of the file to transfer, or of the directory of small files.
+	// Path of the file to transfer, or of the directory of small files. Uploads of several add their number to it.
 	Path string `json:"path"`
 	// Size in bytes of each file.
 	Size int64 `json:"size"`
 	// Checksum has the daemon make, or verify, the SHA-256 of what is transferred.
 	Checksum bool `json:"checksum"`
+	// DelayMs is how long a probe waits before its first call.
+	DelayMs int `json:"delayMs"`
 }
 
 func (job Job) run(target Target) Result {
@@ -64,7 +66,7 @@ func (job Job) operation(target Target) (func(index int) error, error) {
 		}, err
 	case "upload":
 		checksum, err := job.checksumOfUpload()
-		return func(int) error { return target.Upload(job.Path, job.Size, checksum) }, err
+		return func(index int) error { return target.Upload(job.uploadPath(index), job.Size, checksum) }, err
 	case "write":
 		return func(index int) error { return target.WriteFile(small(index), content) }, nil
 	case "read":
@@ -74,6 +76,13 @@ func (job Job) operation(target Target) (func(index int) error, error) {
 		}, nil
 	}
 	return nil, fmt.Errorf("unknown kind of job: %s", job.Kind)
+}
+
+func (job Job) uploadPath(index int) string {
+	if job.Count == 1 {
+		return job.Path
+	}
+	return fmt.Sprintf("%s-%d", job.Path, index)
 }
 
 func (job Job) expectedOutput() ([]byte, error) {

@@ -1,6 +1,6 @@
 // Client is the measuring end of the benchmark. It serves one daemon: `client serve` connects once and runs the jobs that come
 // as JSON lines on standard input, one result line each; `client startup` times one start of a daemon; `client yardstick` is itself
-// a daemon to compare with.
+// a daemon to compare with; `client lines` is a program for daemons to run.
 package main
 
 import (
@@ -20,12 +20,13 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("expected serve, startup or yardstick")
+		return fmt.Errorf("expected serve, startup, yardstick or lines")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ExitOnError)
 	protocol := flags.String("protocol", "grpc", "grpc, http or ssh")
 	address := flags.String("address", "", "host:port of the daemon")
 	key := flags.String("key", "", "private key file, for ssh")
+	interval := flags.Duration("interval", 0, "between two lines")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -34,6 +35,9 @@ func run(args []string) error {
 	}
 	if args[0] == "yardstick" {
 		return serveYardstick(*address)
+	}
+	if args[0] == "lines" {
+		return printLines(flags.Arg(0), *interval)
 	}
 	target, err := connect(*protocol, *address, *key)
 	if err != nil {
@@ -58,17 +62,35 @@ func connect(protocol, address, key string) (Target, error) {
 
 // serve ends with standard input, so a client never outlives the benchmark.
 func serve(target Target) error {
+	jobs := make(chan Job)
+	failed := make(chan error, 1)
+	go readJobs(jobs, failed)
+	for job := range jobs {
+		result := Result{}
+		if job.Kind == "probe" {
+			result = job.probe(target, jobs)
+		} else {
+			result = job.run(target)
+		}
+		if err := printLine(result); err != nil {
+			return err
+		}
+	}
+	return <-failed
+}
+
+func readJobs(jobs chan<- Job, failed chan<- error) {
+	defer close(jobs)
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		var job Job
 		if err := json.Unmarshal(lines.Bytes(), &job); err != nil {
-			return err
+			failed <- err
+			return
 		}
-		if err := printLine(job.run(target)); err != nil {
-			return err
-		}
+		jobs <- job
 	}
-	return lines.Err()
+	failed <- lines.Err()
 }
 
 func printLine(result Result) error {
