@@ -22,10 +22,11 @@ export async function buildClient(directory) {
   return path;
 }
 
-/** One connection to one daemon. `run` takes a job and resolves with its result; one at a time. */
+/** One connection to one daemon, of the client in Go unless the daemon brings another. `run` takes a job and resolves with its result; one at a time. */
 export function openClient(path, daemon, protocol) {
-  const args = ["serve", "-protocol", protocol, "-address", daemon.address, "-key", daemon.clientKey ?? ""];
-  const child = spawn(path, args, { env: clientEnvironment(), stdio: ["pipe", "pipe", "inherit"] });
+  const serve = [path, "serve", "-protocol", protocol, "-address", daemon.address, "-key", daemon.clientKey ?? ""];
+  const [program, ...args] = daemon.clientCommand ?? serve;
+  const child = spawn(program, args, { env: clientEnvironment(), stdio: ["pipe", "pipe", "inherit"] });
   const exited = once(child, "exit");
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   // What it could not be told is noticed at the missing answer.

@@ -3,8 +3,8 @@ import { closeSync, mkdirSync, openSync, statfsSync, writeFileSync, writeSync } 
 import { join } from "node:path";
 
 const CHUNK_BYTES = 1024 * 1024;
-/** The file to download, an upload, and the temporary file that it may have beside it. */
-const COPIES = 4;
+/** The file to download, an upload, a download, and the temporary file that each may have beside it. */
+const COPIES = 5;
 
 /** What the jobs read. @throws Error when the disk has no room for what they write. */
 export function createFiles(directory, load) {

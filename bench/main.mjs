@@ -11,6 +11,7 @@ import { startNginx } from "./nginx.mjs";
 import { parseOptions, USAGE } from "./options.mjs";
 import { buildPicod, startPicod } from "./picod.mjs";
 import { summarize, toMarkdown } from "./report.mjs";
+import { startSdks } from "./sdks.mjs";
 import { startSshd } from "./sshd.mjs";
 import { startYardstick } from "./yardstick.mjs";
 
@@ -67,7 +68,7 @@ async function main() {
 }
 
 /** picod first, sshd last: the order of the turns and of the columns. */
-async function startDaemons({ against, grpcGo, nginx }, directory, clientPath) {
+async function startDaemons({ against, grpcGo, nginx, sdks }, directory, clientPath) {
   const onDispose = (dispose) => stack.defer(dispose);
   const other = against === undefined ? undefined : await buildCommit(against, directory, onDispose, stopping.signal);
   const launcher = process.env.PICOD_BIN ?? (await buildPicod(directory));
@@ -75,6 +76,7 @@ async function startDaemons({ against, grpcGo, nginx }, directory, clientPath) {
     await startPicod("picod", launcher, directory, onDispose),
     ...(other === undefined ? [] : [await startPicod(other.name, other.launcher, directory, onDispose)]),
     ...(grpcGo ? [await startYardstick(clientPath, directory, onDispose)] : []),
+    ...(sdks ? await startSdks(launcher, directory, onDispose) : []),
     ...(nginx ? [await startNginx(directory, onDispose)] : []),
     await startSshd(directory, onDispose),
   ];

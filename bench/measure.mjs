@@ -14,7 +14,10 @@ export async function measureCase(
   allDaemons,
   { clientPath, files, load },
 ) {
-  if (kind === "memory") return Object.fromEntries(allDaemons.map((daemon) => [daemon.name, [memory(daemon.pids())]]));
+  if (kind === "memory") {
+    const daemons = allDaemons.filter(({ protocolFamily }) => protocolFamily !== "sdk");
+    return Object.fromEntries(daemons.map((daemon) => [daemon.name, [memory(daemon.pids())]]));
+  }
   const protocolOf = (daemon) => protocols[daemon.protocolFamily];
   const daemons = allDaemons.filter((daemon) => protocolOf(daemon) !== undefined);
   const rounds = Object.fromEntries(daemons.map(({ name }) => [name, []]));

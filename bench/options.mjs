@@ -11,6 +11,7 @@ Measures picod against sshd and sftp on this machine, interleaved, over the loop
                      ${CASES.map(({ id }) => id).join(", ")}
   --grpc-go          measure a plain grpc-go server too, for the goals that are stated against one
   --nginx            measure nginx too, for files over plain HTTP
+  --sdks             measure the Python SDK and the TypeScript client too, each with a picod of its own
   --against <commit> measure picod as of that commit too
   --json <file>      where to write the figures (default: a new file in bench/results)
   --help
@@ -60,6 +61,7 @@ export function parseOptions(args) {
       rounds: { type: "string" },
       only: { type: "string", multiple: true },
       "grpc-go": { type: "boolean", default: false },
+      sdks: { type: "boolean", default: false },
       nginx: { type: "boolean", default: false },
       against: { type: "string" },
       json: { type: "string" },
@@ -71,7 +73,7 @@ export function parseOptions(args) {
   const load = values.quick ? QUICK : FULL;
   const rounds = values.rounds === undefined ? load.rounds : Number(values.rounds);
   if (!Number.isInteger(rounds) || rounds < 1 || rounds > MAX_ROUNDS) throw new Error(`invalid --rounds: ${values.rounds}`);
-  const { quick, against, json, help, nginx, "grpc-go": grpcGo } = values;
+  const { quick, against, json, help, nginx, sdks, "grpc-go": grpcGo } = values;
   const cases = CASES.filter(({ id }) => values.only === undefined || values.only.includes(id));
-  return { quick, grpcGo, nginx, against, json, help, cases, load: { ...load, rounds } };
+  return { quick, grpcGo, nginx, sdks, against, json, help, cases, load: { ...load, rounds } };
 }

@@ -1,4 +1,4 @@
-import { CPU, CPU_OF_ALL, CPU_WITH_CHILDREN, GRPC, HTTP, P50, P99, PEAK, RATE, THROUGHPUT } from "./figures.mjs";
+import { CPU, CPU_OF_ALL, CPU_WITH_CHILDREN, GRPC, GRPC_AND_SDKS, HTTP, P50, P99, PEAK, RATE, THROUGHPUT } from "./figures.mjs";
 
 /** The same through either daemon: sshd always puts the login shell in front. */
 export const TRUE = ["/bin/sh", "-c", "true"];
@@ -12,7 +12,7 @@ const CONCURRENT_GOALS = {
 };
 
 export const execs = [
-  exec("exec", "exec sequential, gRPC", GRPC),
+  exec("exec", "exec sequential, gRPC", GRPC_AND_SDKS),
   exec("exec-http", "exec sequential, Connect JSON over HTTP/1.1", HTTP),
   concurrentExec("exec-16", "exec at concurrency 16, gRPC", GRPC),
   concurrentExec("exec-16-http", "exec at concurrency 16, Connect JSON over HTTP/1.1", HTTP),

@@ -12,5 +12,6 @@ export const CPU_OF_ALL = { metric: "cpuMillis", label: "daemon CPU, ms", typica
 
 /** How each kind of daemon is spoken to. */
 export const GRPC = { picod: "grpc", "grpc-go": "grpc", sshd: "ssh" };
+export const GRPC_AND_SDKS = { ...GRPC, sdk: "grpc" };
 export const HTTP = { picod: "http", sshd: "ssh" };
 export const HTTP_FILES = { picod: "http", nginx: "http", sshd: "ssh" };

@@ -1,10 +1,22 @@
-import { CPU, CPU_OF_ALL, GRPC, HTTP_FILES, P50, P99, PEAK, RATE, THROUGHPUT } from "./figures.mjs";
+import { CPU, CPU_OF_ALL, GRPC, GRPC_AND_SDKS, HTTP_FILES, P50, P99, PEAK, RATE, THROUGHPUT } from "./figures.mjs";
 
 export const bulks = [
-  bulk("download", "download 512 MiB, gRPC", GRPC, { "grpc-go": { min: 1.2 }, sshd: { min: 2.24 } }, "≥ 1.2 × a grpc-go server"),
+  bulk(
+    "download",
+    "download 512 MiB, gRPC",
+    GRPC_AND_SDKS,
+    { "grpc-go": { min: 1.2 }, sshd: { min: 2.24 } },
+    "≥ 1.2 × a grpc-go server",
+  ),
   bulk("download-http", "download 512 MiB, plain HTTP", HTTP_FILES, { sshd: { min: 4.18 } }, "≥ 1.0 × envd"),
   verified("download-sha256", "download 512 MiB with SHA-256, gRPC"),
-  bulk("upload", "upload 512 MiB, gRPC", GRPC, { "grpc-go": { min: 0.8 }, sshd: { min: 2.47 } }, "≥ 0.8 × a grpc-go server"),
+  bulk(
+    "upload",
+    "upload 512 MiB, gRPC",
+    GRPC_AND_SDKS,
+    { "grpc-go": { min: 0.8 }, sshd: { min: 2.47 } },
+    "≥ 0.8 × a grpc-go server",
+  ),
   bulk("upload-http", "upload 512 MiB, plain HTTP", HTTP_FILES, { sshd: { min: 3.02 } }, "≥ 1.0 × envd"),
   verified("upload-sha256", "upload 512 MiB with SHA-256, gRPC"),
 ];
@@ -16,9 +28,9 @@ const WRITE_16_GOALS = { perSecond: { ratios: { sshd: { min: 5.2, of: "reference
 const READ_16_GOALS = { perSecond: { ratios: { sshd: { min: 8.5, of: "referencePerSecond" } }, text: "≥ 1.0 × envd" } };
 
 export const smallFiles = [
-  small("small-writes", "write", "1,000 small writes, gRPC", GRPC, WRITE_GOALS),
+  small("small-writes", "write", "1,000 small writes, gRPC", GRPC_AND_SDKS, WRITE_GOALS),
   small("small-writes-http", "write", "1,000 small writes, plain HTTP", HTTP_FILES, WRITE_GOALS),
-  small("small-reads", "read", "1,000 small reads, gRPC", GRPC, READ_GOALS),
+  small("small-reads", "read", "1,000 small reads, gRPC", GRPC_AND_SDKS, READ_GOALS),
   small("small-reads-http", "read", "1,000 small reads, plain HTTP", HTTP_FILES, READ_GOALS),
   concurrentSmall("small-writes-16", "write", "small writes at concurrency 16, gRPC", GRPC, WRITE_16_GOALS),
   concurrentSmall("small-writes-16-http", "write", "small writes at concurrency 16, plain HTTP", HTTP_FILES, WRITE_16_GOALS),
@@ -36,6 +48,8 @@ function bulk(id, name, protocols, ratios, text) {
     job: ({ load, files, peer }) => ({
       count: 1,
       path: kind === "download" ? files.bulk : `${files.directory}/upload-${peer}`,
+      // SDKs go from file to file, the client in Go from and to memory.
+      localPath: kind === "download" ? `${files.directory}/downloaded` : files.bulk,
       size: load.bulkBytes,
     }),
     figures: [THROUGHPUT, CPU_OF_ALL, PEAK],
