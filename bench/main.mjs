@@ -1,5 +1,5 @@
 // Measures picod beside sshd in one run and prints a Markdown table: see --help.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildCommit } from "./against.mjs";
@@ -11,38 +11,16 @@ import { startNginx } from "./nginx.mjs";
 import { parseOptions, USAGE } from "./options.mjs";
 import { buildPicod, startPicod } from "./picod.mjs";
 import { summarize, toMarkdown } from "./report.mjs";
+import { progress, runToEnd } from "./run-to-end.mjs";
 import { startSdks } from "./sdks.mjs";
 import { startSshd } from "./sshd.mjs";
 import { startYardstick } from "./yardstick.mjs";
 
-/** Of a failed install or build, whose message holds all that it printed. */
-const MESSAGE_LIMIT = 2000;
 const RESULTS = join(import.meta.dirname, "results");
 
-const stack = new AsyncDisposableStack();
-const stopping = new AbortController();
-let cleanedUp;
-/** Once, whoever asks first: the end, or a signal. */
-const cleanUp = () => (cleanedUp ??= stack.disposeAsync());
-for (const signal of ["SIGINT", "SIGTERM"]) {
-  process.once(signal, () => {
-    progress("stopping");
-    stopping.abort();
-    void cleanUp().finally(() => process.exit(1));
-  });
-}
+await runToEnd(main);
 
-try {
-  await main();
-} catch (error) {
-  // What breaks because everything is being stopped is no news.
-  if (!stopping.signal.aborted) progress(error.message.slice(0, MESSAGE_LIMIT));
-  process.exitCode = 1;
-} finally {
-  await cleanUp();
-}
-
-async function main() {
+async function main({ stack, signal }) {
   const options = parseOptions(process.argv.slice(2));
   if (options.help) {
     process.stdout.write(USAGE);
@@ -53,11 +31,15 @@ async function main() {
   progress("building");
   const clientPath = await buildClient(directory);
   const machine = await describeMachine();
-  const daemons = await startDaemons(options, directory, clientPath);
+  const daemons = await startDaemons(options, { directory, clientPath, onDispose: (dispose) => stack.defer(dispose), signal });
   const context = { clientPath, files: createFiles(directory, options.load), load: options.load };
   const daemonNames = daemons.map(({ name }) => name);
   const cases = [];
   for (const each of options.cases) {
+    if (each.program !== undefined && !existsSync(each.program)) {
+      progress(`${each.name}: skipped, ${each.program} is not installed`);
+      continue;
+    }
     progress(each.name);
     cases.push(summarize(each, await measureCase(each, daemons, context), daemonNames));
   }
@@ -68,9 +50,8 @@ async function main() {
 }
 
 /** picod first, sshd last: the order of the turns and of the columns. */
-async function startDaemons({ against, grpcGo, nginx, sdks }, directory, clientPath) {
-  const onDispose = (dispose) => stack.defer(dispose);
-  const other = against === undefined ? undefined : await buildCommit(against, directory, onDispose, stopping.signal);
+async function startDaemons({ against, grpcGo, nginx, sdks }, { directory, clientPath, onDispose, signal }) {
+  const other = against === undefined ? undefined : await buildCommit(against, directory, onDispose, signal);
   const launcher = process.env.PICOD_BIN ?? (await buildPicod(directory));
   return [
     await startPicod("picod", launcher, directory, onDispose),
@@ -87,8 +68,4 @@ function writeResult(result, path) {
   const file = path ?? join(RESULTS, `${result.machine.startedAt.replaceAll(":", "-")}.json`);
   writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
   return file;
-}
-
-function progress(text) {
-  process.stderr.write(`bench: ${text}\n`);
 }

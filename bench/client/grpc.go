@@ -101,6 +101,26 @@ func (target *grpcTarget) Stat(path string) error {
 	return explain(err)
 }
 
+func (target *grpcTarget) List(path string) (int, error) {
+	ctx, cancel := context.WithCancel(target.ctx)
+	defer cancel()
+	stream, err := target.files.ListDirectory(ctx, &picod.ListDirectoryRequest{Path: path})
+	if err != nil {
+		return 0, explain(err)
+	}
+	entries := 0
+	for {
+		response, err := stream.Recv()
+		if err == io.EOF {
+			return entries, nil
+		}
+		if err != nil {
+			return 0, explain(err)
+		}
+		entries += len(response.Entries)
+	}
+}
+
 func (target *grpcTarget) Download(path, sha256 string) (int64, error) {
 	return target.read(path, sha256, func([]byte) {})
 }

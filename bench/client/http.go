@@ -50,6 +50,10 @@ func (target *httpTarget) Stream([]string, func([]byte)) error {
 	return errNotOffered
 }
 
+func (target *httpTarget) List(string) (int, error) {
+	return 0, errNotOffered
+}
+
 func (target *httpTarget) Stat(path string) error {
 	answer, err := target.do("HEAD", filePath(path), nil, 0)
 	if err != nil {

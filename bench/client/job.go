@@ -25,6 +25,12 @@ type Job struct {
 	Checksum bool `json:"checksum"`
 	// DelayMs is how long a probe waits before its first call.
 	DelayMs int `json:"delayMs"`
+	// Directories below the watched one, numbered from 0, of which every `Stride`th gets a file with this name and a number.
+	Directories int    `json:"directories"`
+	Stride      int    `json:"stride"`
+	Name        string `json:"name"`
+	// Entries that a directory must have.
+	Entries int `json:"entries"`
 }
 
 func (job Job) run(target Target) Result {
@@ -45,6 +51,16 @@ func (job Job) operation(target Target) (func(index int) error, error) {
 			output, err := target.Exec(job.Argv)
 			return assertSame(output, expected, err)
 		}, err
+	case "stat":
+		return func(int) error { return target.Stat(job.Path) }, nil
+	case "list":
+		return func(int) error {
+			entries, err := target.List(job.Path)
+			if err == nil && entries != job.Entries {
+				err = fmt.Errorf("listed %d entries instead of %d", entries, job.Entries)
+			}
+			return err
+		}, nil
 	case "stream":
 		expected, err := fingerprintFile(job.ExpectFile)
 		return func(int) error {

@@ -39,12 +39,14 @@ func run(args []string) error {
 	if args[0] == "lines" {
 		return printLines(flags.Arg(0), *interval)
 	}
-	target, err := connect(*protocol, *address, *key)
+	another := func() (Target, error) { return connect(*protocol, *address, *key) }
+	target, err := another()
 	if err != nil {
 		return err
 	}
-	defer target.Close()
-	return serve(target)
+	session := &session{Target: target, connect: another}
+	defer session.Close()
+	return serve(session)
 }
 
 func connect(protocol, address, key string) (Target, error) {
@@ -61,16 +63,16 @@ func connect(protocol, address, key string) (Target, error) {
 }
 
 // serve ends with standard input, so a client never outlives the benchmark.
-func serve(target Target) error {
+func serve(session *session) error {
 	jobs := make(chan Job)
 	failed := make(chan error, 1)
 	go readJobs(jobs, failed)
 	for job := range jobs {
 		result := Result{}
 		if job.Kind == "probe" {
-			result = job.probe(target, jobs)
+			result = job.probe(session, jobs)
 		} else {
-			result = job.run(target)
+			result = session.run(job)
 		}
 		if err := printLine(result); err != nil {
 			return err

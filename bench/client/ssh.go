@@ -70,6 +70,11 @@ func (write writerFunc) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+func (target *sshTarget) List(path string) (int, error) {
+	entries, err := target.files.ReadDir(path)
+	return len(entries), err
+}
+
 func (target *sshTarget) Stat(path string) error {
 	_, err := target.files.Stat(path)
 	return err

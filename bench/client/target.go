@@ -10,6 +10,8 @@ type Target interface {
 	Stream(argv []string, onOutput func([]byte)) error
 	// Stat asks for a file's attributes and throws them away.
 	Stat(path string) error
+	// List takes the entries of a directory and returns how many there are.
+	List(path string) (int, error)
 	// Download reads a whole file, throws it away and returns its size. With a checksum, that the daemon has made must be this one.
 	Download(path, sha256 string) (int64, error)
 	// Upload writes a file of `size` bytes, a multiple of the chunk. With a checksum, the daemon verifies it.
