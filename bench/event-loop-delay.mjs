@@ -10,7 +10,7 @@ export async function eventLoopDelay({ address, protocolFamily }) {
   const text = await response.text();
   const gauge = (name) => Number(new RegExp(`^nodejs_eventloop_lag_${name}_seconds (.*)$`, "m").exec(text)?.[1]);
   // Node's histogram holds the times between two samples, lateness included.
-  const maxMs = (gauge("max") - SAMPLE_SECONDS) * 1000;
+  const maxMs = Math.max(0, gauge("max") - SAMPLE_SECONDS) * 1000;
   return Number.isNaN(gauge("mean")) ? undefined : { maxMs };
 }
 

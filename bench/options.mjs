@@ -21,11 +21,13 @@ The environment variable PICOD_BIN names a built picod to measure instead of bui
 
 const MIB = 1024 * 1024;
 const FULL = {
+  warmUp: true,
   rounds: 9,
   execs: 200,
   concurrentExecs: 480,
   largeOutputs: 20,
   sleeps: 200,
+  sleepSeconds: 2,
   streamBytes: 256 * MIB,
   smallFiles: 1000,
   bulkBytes: 512 * MIB,
@@ -34,21 +36,29 @@ const FULL = {
   transferBytes: 16 * MIB,
   printers: 100,
   lines: 30,
+  settledMs: 500,
+  toolSeconds: 2,
+  toolRequests: 20_000,
 };
 const QUICK = {
+  warmUp: false,
   rounds: 1,
-  execs: 20,
-  concurrentExecs: 64,
+  execs: 5,
+  concurrentExecs: 16,
   largeOutputs: 3,
   sleeps: 10,
-  streamBytes: 16 * MIB,
-  smallFiles: 50,
-  bulkBytes: 16 * MIB,
+  sleepSeconds: 0.1,
+  streamBytes: 4 * MIB,
+  smallFiles: 20,
+  bulkBytes: 4 * MIB,
   manyExecs: 64,
   transfers: 8,
   transferBytes: MIB,
   printers: 10,
-  lines: 5,
+  lines: 3,
+  settledMs: 100,
+  toolSeconds: 1,
+  toolRequests: 500,
 };
 const MAX_ROUNDS = 1000;
 

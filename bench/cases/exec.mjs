@@ -2,7 +2,6 @@ import { CPU, CPU_OF_ALL, CPU_WITH_CHILDREN, GRPC, GRPC_AND_SDKS, HTTP, P50, P99
 
 /** The same through either daemon: sshd always puts the login shell in front. */
 export const TRUE = ["/bin/sh", "-c", "true"];
-const SLEEP_MS = 2000;
 
 const EXEC_GOALS = { p50Ms: { ratios: { "grpc-go": { max: 1 }, sshd: { max: 0.52 } }, text: "≤ 1.0 × Go PicoD" } };
 const CONCURRENT_GOALS = {
@@ -36,8 +35,8 @@ export const sleeps = {
   name: "200 × `sleep 2` at once, gRPC",
   kind: "exec",
   protocols: GRPC,
-  job: ({ load }) => ({ count: load.sleeps, concurrency: load.sleeps, argv: ["/bin/sh", "-c", `sleep ${SLEEP_MS / 1000}`] }),
-  derive: ({ seconds }) => ({ beyondSleepMs: seconds * 1000 - SLEEP_MS }),
+  job: ({ load }) => ({ count: load.sleeps, concurrency: load.sleeps, argv: ["/bin/sh", "-c", `sleep ${load.sleepSeconds}`] }),
+  derive: ({ seconds }, { load }) => ({ beyondSleepMs: (seconds - load.sleepSeconds) * 1000 }),
   figures: [{ metric: "beyondSleepMs", label: "all done, ms beyond the 2 s" }, CPU, PEAK],
   goals: {
     beyondSleepMs: { value: { max: 250 }, text: "≤ 250 ms" },

@@ -4,8 +4,6 @@ import { CPU, CPU_OF_ALL, GRPC, HTTP_FILES, P99, PEAK, RATE, THROUGHPUT } from "
 /** Loads, and what a caller on another connection sees meanwhile: a stalled event loop looks the same for every daemon. */
 
 const LINE_INTERVAL_MS = 100;
-/** Until all programs have been started: that is the case before. */
-const SETTLED_MS = 500;
 
 const PROBE = [
   { metric: "probeP50Ms", label: "p50 beside it, ms" },
@@ -45,7 +43,8 @@ export const loads = [
       argv: [clientPath, "lines", "-interval", `${LINE_INTERVAL_MS}ms`, files.lines],
       expectFile: files.lines,
     }),
-    probe: (context) => ({ ...stat(context), delayMs: SETTLED_MS }),
+    // Not while they are being started: that is the case above.
+    probe: (context) => ({ ...stat(context), delayMs: context.load.settledMs }),
     figures: [CPU_OF_ALL, PEAK, ...PROBE],
     goals: { probeP99Ms: { value: { max: 5 }, text: "< 5 ms on an idle machine" } },
   },

@@ -15,6 +15,11 @@ const PACKAGES: Readonly<Record<string, string>> = {
   debootstrap: "/usr/sbin/debootstrap",
   "containernetworking-plugins": "/usr/lib/cni/bridge",
   "qemu-user-static": "/usr/bin/qemu-aarch64-static",
+  "openssh-server": "/usr/sbin/sshd",
+  "openssh-client": "/usr/bin/ssh",
+  "nginx-light": "/usr/sbin/nginx",
+  wrk: "/usr/bin/wrk",
+  "nghttp2-client": "/usr/bin/h2load",
 };
 
 const root = join(import.meta.dirname, "../..");
