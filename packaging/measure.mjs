@@ -2,7 +2,7 @@
 // idle, as a Markdown table. Every program has its turn in every round; figures are medians, in brackets the smallest.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { get } from "node:http";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -54,12 +54,12 @@ async function firstAnswer(port) {
   await once(response, "end");
 }
 
-/** User and system time of all threads, proc_pid_stat(5). */
+/** Of all threads that there are, /proc/<pid>/schedstat: more exact than the ticks of proc_pid_stat(5). */
 function cpuOf(pid) {
-  const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // Ticks of 10 ms.
-  return (Number(fields[11]) + Number(fields[12])) * 10;
+  const nanoseconds = readdirSync(`/proc/${pid}/task`).map((thread) => {
+    return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "latin1").split(" ")[0]);
+  });
+  return nanoseconds.reduce((sum, value) => sum + value, 0) / 1e6;
 }
 
 function memoryOf(pid) {

@@ -1,9 +1,11 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { connectTo } from "../helpers/clients.js";
+import { eventually } from "../helpers/eventually.js";
 import { runPicod } from "../helpers/run-picod.js";
 import { startDaemon, TOKEN } from "../helpers/start-daemon.js";
 import { temporaryDirectory } from "../helpers/temporary-directory.js";
@@ -89,6 +91,28 @@ describe.each([
     using directory = temporaryDirectory();
     await write(clients, `${directory.path}/a/b`, "there and back");
     expect(await read(clients, `${directory.path}/a/b`)).toBe("there and back");
+  });
+});
+
+describe.each([
+  ["folder", join(packageFolder(process.arch), "picod")],
+  ["single file", packagePath(process.arch)],
+])("picod healthcheck of the package as a %s", (_form, program) => {
+  it("does not show the token that it has from its container", async () => {
+    await using daemon = await startDaemon();
+    // Its kernel accepts connections, and nobody answers: the check goes on until it is killed.
+    process.kill(daemon.pid, "SIGSTOP");
+    try {
+      const env = { PICOD_ACCESS_TOKEN: TOKEN };
+      const check = spawn(program, ["healthcheck", "--port", String(daemon.port)], { env, stdio: "ignore" });
+      const exited = once(check, "exit");
+      const environ = () => readFileSync(`/proc/${check.pid}/environ`, "latin1");
+      await eventually("the token is gone", () => environ() === `PICOD_ACCESS_TOKEN=${"*".repeat(TOKEN.length)}\0`);
+      check.kill();
+      await exited;
+    } finally {
+      process.kill(daemon.pid, "SIGCONT");
+    }
   });
 });
 
