@@ -113,7 +113,9 @@ describe("deploy/ec2/picod-metadata.conf", () => {
     await eventually("a first start has failed", async () =>
       /NRestarts=[1-9]/.test(await machine.script("systemctl show picod")),
     );
-    await machine.script("systemd-run --quiet --unit metadata /opt/picod/node /srv/instance-metadata.mjs");
+    // With the libraries of the package, since the machine need not have them.
+    const node = "/opt/picod/lib/loader --library-path /opt/picod/lib /opt/picod/node";
+    await machine.script(`systemd-run --quiet --unit metadata ${node} /srv/instance-metadata.mjs`);
     await eventually("picod listens", isReady);
     await using clients = connectTo(machine.url, { token: "from-metadata" });
     expect(await clients.process.execute({ command: "id -un" })).toMatchObject({ stdout: "agent\n" });

@@ -1,11 +1,10 @@
-import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { PICOD } from "../helpers/start-daemon.js";
+import { join } from "node:path";
 import { type TemporaryDirectory, temporaryDirectory } from "../helpers/temporary-directory.js";
 import { cachePath } from "./cache.js";
 import { BASE_IMAGE, buildImage, type Ended, podman, podmanOutput } from "./container.js";
+import { packagePath } from "./packages.js";
 
 export const DEPLOY = join(import.meta.dirname, "../../deploy");
 const PACKAGES = "systemd systemd-sysv dbus cloud-init curl iproute2 python3 docker-compose";
@@ -34,7 +33,7 @@ export class Machine implements AsyncDisposable {
     const image = await machineImage();
     const seed = temporaryDirectory();
     const archive = join(seed.path, "picod.tar.gz");
-    execFileSync("tar", ["-C", dirname(PICOD), "--gzip", "-cf", archive, "."]);
+    copyFileSync(packagePath(process.arch, ".tar.gz"), archive);
     writeFileSync(join(seed.path, "user-data"), userDataFor(archive));
     writeFileSync(join(seed.path, "meta-data"), "instance-id: picod-e2e\n");
     writeFileSync(join(seed.path, "container.cfg"), CLOUD_CONFIG);
