@@ -55,6 +55,7 @@ const otlpTracer = await build({
   ...common,
   entryPoints: [join(root, "src/telemetry/otlp-tracer.ts")],
   outfile: join(dist, "otlp-tracer.cjs"),
+  supported: { "dynamic-import": false },
 });
 const prettyPrinter = await build({
   ...common,
