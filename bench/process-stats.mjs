@@ -41,24 +41,31 @@ export function peakMib(pids) {
 }
 
 export function resetPeak(pids) {
-  for (const pid of pids) writeFileSync(`/proc/${pid}/clear_refs`, RESET_PEAK);
+  for (const pid of pids) unlessEnded(() => writeFileSync(`/proc/${pid}/clear_refs`, RESET_PEAK));
 }
 
+/** Nothing for a process that has ended. */
 function readKib(path) {
-  const lines = readFileSync(path, "utf8").matchAll(/^(\w+):\s+(\d+) kB$/gm);
+  const lines = (unlessEnded(() => readFileSync(path, "utf8")) ?? "").matchAll(/^(\w+):\s+(\d+) kB$/gm);
   return Object.fromEntries([...lines].map(([, name, kib]) => [name, Number(kib)]));
 }
 
 /** Undefined for a process that has ended. */
 function readStat(pid) {
-  let text;
-  try {
-    text = readFileSync(`/proc/${pid}/stat`, "latin1");
-  } catch {
-    return undefined;
-  }
+  const text = unlessEnded(() => readFileSync(`/proc/${pid}/stat`, "latin1"));
+  if (text === undefined) return undefined;
   const [, program] = /\((.*)\)/s.exec(text) ?? [];
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const [user, system, childrenUser, childrenSystem] = fields.slice(11, 15).map(Number);
   return { pid, program, parent: Number(fields[1]), ownTicks: user + system, childrenTicks: childrenUser + childrenSystem };
+}
+
+/** sshd ends a process with each connection and command, perhaps between being listed and being read. */
+function unlessEnded(access) {
+  try {
+    return access();
+  } catch (error) {
+    if (error.code !== "ENOENT" && error.code !== "ESRCH") throw error;
+    return undefined;
+  }
 }
