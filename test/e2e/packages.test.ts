@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { connectTo } from "../helpers/clients.js";
@@ -113,6 +113,33 @@ describe.each([
     } finally {
       process.kill(daemon.pid, "SIGCONT");
     }
+  });
+});
+
+describe("a package that is not complete", () => {
+  const environment = { env: { PICOD_ACCESS_TOKEN: TOKEN } };
+
+  it.each(["node", "lib/loader", "lib/libc.so.6", "lib/koffi.node"])(
+    "says as a folder that %s is missing, and ends with 2",
+    async (file) => {
+      using directory = temporaryDirectory();
+      const folder = join(directory.path, "picod");
+      cpSync(packageFolder(process.arch), folder, { recursive: true });
+      rmSync(join(folder, file));
+      const { ended, stderr } = await runPicod([], { ...environment, wrapper: insteadOfDist(join(folder, "picod")) });
+      expect(stderr).toBe(`picod: cannot start: ${join(folder, file)}: no such file: the package is not complete\n`);
+      expect(ended).toBe(2);
+    },
+  );
+
+  it("says so as a single file that was cut, and ends with 2", async () => {
+    using directory = temporaryDirectory();
+    const file = join(directory.path, "picod");
+    const whole = readFileSync(packagePath(process.arch));
+    writeFileSync(file, whole.subarray(0, whole.length / 2), { mode: 0o755 });
+    const { ended, stderr } = await runPicod([], { ...environment, wrapper: insteadOfDist(file) });
+    expect(stderr).toBe(`picod: cannot start: ${file}: damaged: it is not complete\n`);
+    expect(ended).toBe(2);
   });
 });
 
