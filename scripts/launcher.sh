@@ -31,7 +31,7 @@ lower() {
   mib=$((limit / 1048576 / 4))
   [ "$mib" -ge "$heap" ] || heap=$mib
 }
-while IFS=: read -r _ controllers path; do
+[ -r /proc/self/cgroup ] && while IFS=: read -r _ controllers path; do
   case ,$controllers, in
     ,,) mount=/sys/fs/cgroup file=memory.max ;;
     *,memory,*) mount=/sys/fs/cgroup/memory file=memory.limit_in_bytes ;;
@@ -41,6 +41,7 @@ while IFS=: read -r _ controllers path; do
     lower "$mount$path/$file"
     case $path in */*) path=${path%/*} ;; *) break ;; esac
   done
-done 2>/dev/null </proc/self/cgroup
+  # Without complaints, and without /dev/null, which a root without one would get as a file.
+done 2>&- </proc/self/cgroup
 [ "$heap" -ge @MIN_HEAP_MIB@ ] || heap=@MIN_HEAP_MIB@
 exec "$node" @NODE_FLAGS@ --max-old-space-size="$heap" "$dir/picod.cjs" "$@"
