@@ -5,8 +5,13 @@ import { ReadStream } from "node:tty";
 import { errno, libc } from "./libc.js";
 import { check, systemError } from "./system-error.js";
 
-/** One buffer for all readers: what arrives is handed on within the same turn. */
-const shared = Buffer.allocUnsafeSlow(64 * 1024);
+/** What the pipe of a program that prints much holds, where the user may have so much: fewer turns for both sides. */
+const LARGE_PIPE_BYTES = 256 * 1024;
+/**
+ * One buffer for all readers: what arrives is handed on within the same turn. Larger than a pipe, because libuv reads on for as long as it
+ * is filled, and nobody else is to wait for a program that prints as fast as it is read.
+ */
+const shared = Buffer.allocUnsafeSlow(LARGE_PIPE_BYTES + 4096);
 
 /** What a pipe may hold, /proc/sys/fs/pipe-max-size. */
 const MAX_PIPE_BYTES = 1024 * 1024;
@@ -19,6 +24,7 @@ export interface OutputListener {
 }
 
 const F_SETFL = 4;
+const F_SETPIPE_SZ = 1031;
 const { EAGAIN, EINTR, EIO } = osConstants.errno;
 
 /** How long after its start a program is looked after for the first time; from look to look it is twice as long… */
@@ -109,6 +115,7 @@ export class OutputReader {
     this.#nextLook = setTimeout(() => {
       const length = this.#paused ? 0 : this.#readOnce();
       if (this.#ended) return;
+      if (length >= MUCH_BYTES) libc.fcntl(this.#fd, F_SETPIPE_SZ, LARGE_PIPE_BYTES);
       if (length >= MUCH_BYTES || delayMs >= LAST_LOOK_MS) this.#open();
       else this.#lookIn(delayMs * 2);
     }, delayMs);

@@ -2,7 +2,7 @@ import { PicodError } from "../errors/picod-error.js";
 import type { ProcessEnd, StreamName } from "./managed-process.js";
 import type { LosslessReader, ProcessRecord } from "./process-record.js";
 
-const MAX_CHUNK_BYTES = 64 * 1024;
+const MAX_CHUNK_BYTES = 256 * 1024;
 const MAX_FOLLOWERS = 256;
 
 export type FollowEvent =
