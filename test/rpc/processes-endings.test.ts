@@ -1,10 +1,10 @@
-import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { Outcome_Reason } from "../../src/gen/picod/v1/process_pb.js";
 import { connectTo } from "../helpers/clients.js";
 import { eventually } from "../helpers/eventually.js";
+import { createMemoryCgroup } from "../helpers/memory-cgroup.js";
 import { processesNamed } from "../helpers/processes.js";
 import { startDaemon, TOKEN } from "../helpers/start-daemon.js";
 import { temporaryDirectory } from "../helpers/temporary-directory.js";
@@ -171,8 +171,7 @@ describe("when the daemon stops, a follower that reads no more", () => {
 describe("when memory runs out", () => {
   it("the command is ended as OUT_OF_MEMORY, and the daemon lives", async () => {
     await using cgroup = createMemoryCgroup(200 * 1024 * 1024);
-    const wrapper = ["sh", "-c", `echo $$ > ${cgroup.path}/cgroup.procs; exec "$@"`, "sh"];
-    await using daemon = await startDaemon({ wrapper });
+    await using daemon = await startDaemon({ wrapper: cgroup.wrapper });
     await using clients = connectTo(daemon.url);
     const eats = { argv: ["tail", "/dev/zero"] };
     const { ended } = await followToEnd(clients.process.start(eats));
@@ -188,35 +187,3 @@ describe("when memory runs out", () => {
     expect(await clients.process.execute({ command: "echo alive" })).toMatchObject({ stdout: "alive\n" });
   });
 });
-
-/** A cgroup of version 1 or 2 with a limit of its own, under the one that tests run in. */
-function createMemoryCgroup(limitBytes: number): { readonly path: string } & AsyncDisposable {
-  const name = `picod-test-${process.pid}`;
-  for (const [base, limit] of [
-    ["/sys/fs/cgroup/memory", "memory.limit_in_bytes"],
-    ["/sys/fs/cgroup", "memory.max"],
-  ]) {
-    const path = `${base}/${name}`;
-    try {
-      mkdirSync(path);
-      writeFileSync(`${path}/${limit}`, String(limitBytes));
-    } catch {
-      // Of the other version, or not ours to divide.
-      continue;
-    }
-    return {
-      path,
-      async [Symbol.asyncDispose]() {
-        await eventually("the cgroup is empty", () => {
-          try {
-            rmdirSync(path);
-            return true;
-          } catch {
-            return false;
-          }
-        });
-      },
-    };
-  }
-  throw new Error("this test needs root and a memory cgroup that it may divide");
-}

@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { build } from "esbuild";
 import { expect, it } from "vitest";
 import { connectTo } from "../helpers/clients.js";
 import { eventually } from "../helpers/eventually.js";
 import { startDaemon, TOKEN } from "../helpers/start-daemon.js";
 import { temporaryDirectory } from "../helpers/temporary-directory.js";
+import { bundleProgram } from "./bundle-program.js";
 import { startCuttingProxy } from "./cutting-proxy.js";
 import { createJob, createRandom, type Job, type JobResult } from "./jobs.js";
 
@@ -68,15 +68,7 @@ const isZombie = (pid: number) => /^State:\s+Z/m.test(readFileSync(`/proc/${pid}
 it("loses and repeats nothing while connections are cut and clients are killed", async () => {
   const random = createRandom(SEED);
   using directory = temporaryDirectory();
-  const script = `${directory.path}/reader.mjs`;
-  await build({
-    entryPoints: [`${import.meta.dirname}/reader.ts`],
-    outfile: script,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    target: "node22",
-  });
+  const script = await bundleProgram(`${import.meta.dirname}/reader.ts`, directory);
   await using daemon = await startDaemon({ args: ["--kill-grace", "300ms"] });
   await using clients = connectTo(daemon.url);
   using proxy = await startCuttingProxy(daemon.port, random);
