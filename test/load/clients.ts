@@ -14,6 +14,8 @@ const orders: Orders = JSON.parse(process.argv[2] ?? "");
 const say = (message: Message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 /** A daemon that refuses everything is not asked without a pause. */
 const PAUSE_AFTER_ERROR_MS = 50;
+/** What Node says of a connection that ended or did not come about; the libraries give it codes of their own. */
+const BROKEN = /EPIPE|ECONNRESET|http\/2|fetch failed|socket hang up|aborted/;
 
 let goesOn = true;
 const end = once(process.stdin.resume(), "end").then(() => {
@@ -32,10 +34,10 @@ async function work(number: number): Promise<void> {
     const startedAt = performance.now();
     try {
       const bytes = await OPERATIONS[kind](client);
-      say({ type: "done", kind, ms: performance.now() - startedAt, bytes });
+      say({ type: "done", client: name, kind, ms: performance.now() - startedAt, bytes });
     } catch (error) {
       const { code, message } = ConnectError.from(error);
-      say({ type: "failed", kind, code: Code[code] ?? "", message });
+      say({ type: "failed", kind, code: BROKEN.test(message) ? "connection" : (Code[code] ?? ""), message });
       await sleep(PAUSE_AFTER_ERROR_MS);
     }
   }

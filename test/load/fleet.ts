@@ -14,6 +14,8 @@ const PROCESSES = 4;
 /** Clients in processes of their own, and what they were told. */
 export class Fleet {
   readonly stored = new Set<string>();
+  /** Clients that have done something: what they need of connections they have. */
+  readonly atWork = new Set<string>();
   readonly wrong: string[] = [];
   readonly errors: Record<string, number> = {};
   readonly times: Record<Kind, number[]> = { exec: [], upload: [], download: [], attach: [] };
@@ -93,6 +95,7 @@ export class Fleet {
     if (message.type === "removing") this.stored.delete(message.name);
     if (message.type === "wrong") this.wrong.push(message.what);
     if (message.type === "done") {
+      this.atWork.add(message.client);
       this.times[message.kind].push(message.ms);
       this.bytes += message.bytes;
     }

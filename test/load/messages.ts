@@ -20,11 +20,12 @@ export interface Orders {
 
 /** What it says of each operation, a line of JSON each. */
 export type Message =
-  | { readonly type: "done"; readonly kind: Kind; readonly ms: number; readonly bytes: number }
+  | { readonly type: "done"; readonly client: string; readonly kind: Kind; readonly ms: number; readonly bytes: number }
   /** A file that the daemon said it has. */
   | { readonly type: "stored"; readonly name: string }
   /** From now on nobody relies on it. */
   | { readonly type: "removing"; readonly name: string }
+  /** `code` of the daemon's answer; "connection" where there was none. */
   | { readonly type: "failed"; readonly kind: Kind; readonly code: string; readonly message: string }
   /** The daemon said that something had succeeded, and it had not. */
   | { readonly type: "wrong"; readonly what: string };

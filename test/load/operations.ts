@@ -1,3 +1,4 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { PicodClient } from "../../src/client/index.js";
 import type { Clients } from "../helpers/clients.js";
 import { TOKEN } from "../helpers/start-daemon.js";
@@ -93,7 +94,8 @@ async function overRpc({ clients, orders }: Client, name: string): Promise<Buffe
 async function overHttp({ url, directory }: Orders, name: string): Promise<Buffer> {
   const response = await fetch(`${url}/v1/files/${directory}/${name}`, { headers: { authorization: `Bearer ${TOKEN}` } });
   const content = Buffer.from(await response.arrayBuffer());
-  if (!response.ok) throw new Error(`${response.status} ${content}`);
+  if (!response.ok)
+    throw new ConnectError(`${content}`, `${content}`.includes("RESOURCE_EXHAUSTED") ? Code.ResourceExhausted : Code.Unknown);
   return content;
 }
 

@@ -17,7 +17,7 @@ export const SEED = Number(process.env.PICOD_LOAD_SEED ?? Date.now() % 1_000_000
 /** As long as a fault lasts. */
 export const FAULT_SECONDS = Math.min(15, Math.max(3, SECONDS / 10));
 export const random = createRandom(SEED);
-const CLIENTS_BESIDE_FAULT = 20;
+export const CLIENTS_BESIDE_FAULT = 20;
 /** What a heap may have grown by between two collections. */
 const RSS_GROWTH_BYTES = 64 * 1024 * 1024;
 const SETTLE_MS = 30_000;
