@@ -2,6 +2,8 @@ import { PicodError } from "../errors/picod-error.js";
 import type { ProcessEnd, StreamName } from "./managed-process.js";
 import type { LosslessReader, ProcessRecord } from "./process-record.js";
 
+/** Of one event: at most the second, and more than the first only of what has got through so far, for followers whose connection keeps breaking. */
+const FIRST_CHUNK_BYTES = 64 * 1024;
 const MAX_CHUNK_BYTES = 256 * 1024;
 const MAX_FOLLOWERS = 256;
 
@@ -51,6 +53,7 @@ async function* followFrom(
   record.followers++;
   const wakeUp = new WakeUp(record, options.keepaliveMs, abortSignal);
   let mayAskFor = true;
+  let sentBytes = 0;
   try {
     yield { kind: "started" };
     for (;;) {
@@ -59,9 +62,10 @@ async function* followFrom(
       const { end } = record;
       let sent = false;
       for (const stream of record.logs.keys()) {
-        const event = nextOf(record, stream, offsets);
+        const event = nextOf(record, stream, offsets, Math.max(FIRST_CHUNK_BYTES, Math.min(MAX_CHUNK_BYTES, sentBytes / 4)));
         if (event === undefined) continue;
         yield event;
+        if (event.kind === "output") sentBytes += event.chunk.length;
         sent = true;
       }
       if (sent) {
@@ -121,7 +125,12 @@ function startOffsets(record: ProcessRecord, from: FollowOptions["from"]): Map<S
 }
 
 /** At most one piece of one stream, so that no stream starves another, or what of it is missing. */
-function nextOf(record: ProcessRecord, stream: StreamName, offsets: Map<StreamName, number>): FollowEvent | undefined {
+function nextOf(
+  record: ProcessRecord,
+  stream: StreamName,
+  offsets: Map<StreamName, number>,
+  maxBytes: number,
+): FollowEvent | undefined {
   const log = record.logs.get(stream);
   const offset = offsets.get(stream) ?? 0;
   if (log === undefined || offset >= log.end) return undefined;
@@ -129,7 +138,7 @@ function nextOf(record: ProcessRecord, stream: StreamName, offsets: Map<StreamNa
     offsets.set(stream, log.keptFrom);
     return { kind: "trimmed", stream, from: offset, to: log.keptFrom };
   }
-  const chunk = log.read(offset, MAX_CHUNK_BYTES);
+  const chunk = log.read(offset, Math.floor(maxBytes));
   offsets.set(stream, offset + chunk.length);
   return { kind: "output", stream, offset, chunk };
 }

@@ -167,7 +167,7 @@ describe("back-pressure of the TypeScript client", () => {
     using proxy = await SwitchedProxy.to(daemon.port);
     using client = createClient({ url: proxy.url, token: TOKEN });
     const line = `${"0123456789".repeat(6)}\n`;
-    const expected = Buffer.from(line.repeat(4096));
+    const expected = Buffer.from(line.repeat(8192));
     const process = await client.start(`yes ${line.trimEnd()} | head -c 100000000`, { backpressure: true });
     let bytes = 0;
     for await (const chunk of process) {
