@@ -83,7 +83,7 @@ def test_every_byte_arrives_once_or_is_reported_while_connections_break(proxied:
 
 def test_a_reader_with_backpressure_loses_nothing_however_much_it_is(proxied: PicoDClient, proxy: Proxy) -> None:
     line = "0123456789" * 6 + "\n"
-    expected = line.encode() * 4096
+    expected = line.encode() * 8192
     position = cuts = 0
     process = proxied.start(f"yes {line.strip()} | head -c 100000000", backpressure=True)
     for output in process:
