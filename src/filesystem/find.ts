@@ -1,18 +1,13 @@
 import { closeSync } from "node:fs";
 import { withFileRightsOf } from "../os/credentials.js";
-import { type FileStats, isSymbolicLink } from "../os/directory.js";
-import { readLinkIn } from "../os/root.js";
-import { errnoName, withPath } from "../os/system-error.js";
+import { withPath } from "../os/system-error.js";
 import type { Access } from "./access.js";
 import { describeEntry, type EntryInfo, type FileKind, kindOf } from "./entry-info.js";
 import { PathFilter, type PathPatterns } from "./patterns/path-filter.js";
 import { walkFiltered } from "./patterns/walk-filtered.js";
+import { BATCH_ENTRIES, type FoundEntry, inParts, toFound } from "./walking/found-entries.js";
 import { Unreadable, type UnreadableEntry } from "./walking/unreadable.js";
 import { inTurns, openWalk, type WalkedEntry } from "./walking/walk.js";
-
-const BATCH_ENTRIES = 256;
-/** Of the paths in one batch: deep below they are long, and a message has a limit. */
-const BATCH_PATH_LENGTH = 128 * 1024;
 
 export interface FindOptions {
   readonly patterns: PathPatterns;
@@ -41,12 +36,6 @@ export type FindEvent =
       readonly unreadable: readonly UnreadableEntry[];
     };
 
-interface Found {
-  readonly path: string;
-  readonly stats: FileStats;
-  readonly symlinkTarget: string | undefined;
-}
-
 /**
  * Finds the entries below a directory that match all that is asked for: batches of them, then one summary. Hidden files of ours are left
  * out. @throws INVALID_ARGUMENT for a malformed pattern; errno of open(2).
@@ -61,13 +50,11 @@ export async function* find(
   const above = path.endsWith("/") ? path : `${path}/`;
   const unreadable = new Unreadable(above);
   let [matched, visited] = [0, 0];
-  const take = (entry: WalkedEntry): Found | undefined => {
+  const take = (entry: WalkedEntry): FoundEntry | undefined => {
     visited++;
     if (!isWanted(entry, options, filter)) return undefined;
     if (++matched > options.maxResults) return undefined;
-    const { relativePath, stats, directoryFd, name } = entry;
-    const symlinkTarget = isSymbolicLink(stats) ? tryReadLink(directoryFd, name) : undefined;
-    return { path: above + relativePath, stats, symlinkTarget };
+    return toFound(above, entry);
   };
 
   const fd = withFileRightsOf(access.user, () => openWalk(access, path));
@@ -96,26 +83,4 @@ function isWanted({ relativePath, stats }: WalkedEntry, options: FindOptions, fi
   if (modifiedSinceNs !== undefined && stats.mtimeNs < modifiedSinceNs) return false;
   if (modifiedBeforeNs !== undefined && stats.mtimeNs >= modifiedBeforeNs) return false;
   return filter.includes(relativePath, kind === "directory");
-}
-
-/** Undefined when it is a link no longer. */
-function tryReadLink(directoryFd: number, name: string): string | undefined {
-  try {
-    return readLinkIn(directoryFd, name);
-  } catch (error) {
-    if (errnoName(error) === undefined) throw error;
-    return undefined;
-  }
-}
-
-function* inParts(found: readonly Found[]): Generator<readonly Found[], void, void> {
-  let [from, length] = [0, 0];
-  for (const [at, { path }] of found.entries()) {
-    length += path.length;
-    if (at > from && length > BATCH_PATH_LENGTH) {
-      yield found.slice(from, at);
-      [from, length] = [at, path.length];
-    }
-  }
-  yield found.slice(from);
 }

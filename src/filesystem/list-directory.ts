@@ -1,28 +1,16 @@
 import { closeSync } from "node:fs";
 import { withFileRightsOf } from "../os/credentials.js";
-import { type FileStats, isSymbolicLink } from "../os/directory.js";
-import { readLinkIn } from "../os/root.js";
 import { describeErrno, errnoName, withPath } from "../os/system-error.js";
 import { isTemporaryName } from "../os/temporary-file.js";
 import type { Access } from "./access.js";
 import { describeEntry, type EntryInfo } from "./entry-info.js";
+import { BATCH_ENTRIES, type FoundEntry, inParts, toFound } from "./walking/found-entries.js";
 import type { UnreadableEntry } from "./walking/unreadable.js";
 import { inTurns, openWalk, type WalkedEntry, walk } from "./walking/walk.js";
-
-/** More are sent at once neither sooner nor cheaper. */
-const BATCH_ENTRIES = 256;
-/** Of the paths in one batch: deep below they are long, and a message has a limit. */
-const BATCH_PATH_LENGTH = 128 * 1024;
 
 export interface ListedEntries {
   readonly entries: readonly EntryInfo[];
   readonly unreadable: readonly UnreadableEntry[];
-}
-
-interface Found {
-  readonly path: string;
-  readonly stats: FileStats;
-  readonly symlinkTarget: string | undefined;
 }
 
 /**
@@ -41,10 +29,12 @@ export async function* listDirectory(
   try {
     fd = withFileRightsOf(access.user, () => openWalk(access, path));
     const steps = walkAndUnreadable(fd, above, depth === 0 ? Number.POSITIVE_INFINITY : depth);
-    const take = (step: WalkedEntry | UnreadableEntry) => ("reason" in step ? step : toFound(above, step));
+    // Hidden files of ours are left out.
+    const take = (step: WalkedEntry | UnreadableEntry) =>
+      "reason" in step ? step : isTemporaryName(step.name) ? undefined : toFound(above, step);
     for await (const found of inTurns(access, steps, BATCH_ENTRIES, abortSignal, take)) {
       for (const part of inParts(found)) {
-        const entries = part.filter((each): each is Found => "stats" in each);
+        const entries = part.filter((each): each is FoundEntry => "stats" in each);
         yield {
           entries: entries.map(({ path, stats, symlinkTarget }) => describeEntry(path, stats, access.users, symlinkTarget)),
           unreadable: part.filter((each): each is UnreadableEntry => "reason" in each),
@@ -71,35 +61,6 @@ function* walkAndUnreadable(fd: number, above: string, maxDepth: number): Genera
     yield step;
   }
   yield* unreadable;
-}
-
-/** Undefined for hidden files of ours. */
-function toFound(above: string, { relativePath, name, directoryFd, stats }: WalkedEntry): Found | undefined {
-  if (isTemporaryName(name)) return undefined;
-  return { path: above + relativePath, stats, symlinkTarget: isSymbolicLink(stats) ? tryReadLink(directoryFd, name) : undefined };
-}
-
-/** Undefined when it is a link no longer. */
-function tryReadLink(directoryFd: number, name: string): string | undefined {
-  try {
-    return readLinkIn(directoryFd, name);
-  } catch (error) {
-    if (errnoName(error) === undefined) throw error;
-    return undefined;
-  }
-}
-
-function* inParts<T extends { readonly path: string }>(found: readonly T[]): Generator<T[]> {
-  let part: T[] = [];
-  let length = 0;
-  for (const each of found) {
-    part.push(each);
-    length += each.path.length;
-    if (length < BATCH_PATH_LENGTH) continue;
-    yield part;
-    [part, length] = [[], 0];
-  }
-  if (part.length > 0) yield part;
 }
 
 export function toUnreadable(path: string, error: unknown): UnreadableEntry {
