@@ -7,40 +7,28 @@ import { stat } from "../../filesystem/stat.js";
 import { errnoName } from "../../os/system-error.js";
 import type { NamedFile } from "../../url-path.js";
 import { validatorsOf } from "../files/conditional.js";
-import { HARMLESS } from "../files/file-headers.js";
+import { sendListing } from "../files/send-listing.js";
 import type { HttpExchange } from "../http-route.js";
 
-/** A listing up to this size is answered as a whole, with its length. */
-const WHOLE_BYTES = 1024 * 1024;
 /** Each is resolved by the kernel while others wait. */
 const LINKS_IN_TURN = 32;
-
-const HEADERS = { ...HARMLESS, "content-type": "application/json", "cache-control": "no-store" };
 
 /**
  * GET and HEAD of a directory: its entries as JSON, by the bytes of their names. A symbolic link is shown as what it leads to; those that lead
  * nowhere are left out.
  */
-export async function sendDirectory(file: NamedFile, { send, begin, writeThrough, abortSignal }: HttpExchange): Promise<void> {
+export async function sendDirectory(file: NamedFile, exchange: HttpExchange): Promise<void> {
   const shown = file.asked.startsWith("/") ? file.asked : `/${file.asked}`;
-  let text = `{"path":${JSON.stringify(shown)},"entries":[`;
-  let begun = false;
-  let separator = "";
-  for await (const { entries } of listDirectory(file.access, file.path, 1, abortSignal)) {
-    for await (const entry of followed(file.access, entries)) {
-      text += separator + JSON.stringify(toListed(entry));
-      separator = ",";
-    }
-    if (text.length < WHOLE_BYTES) continue;
-    if (!begun && !begin(HEADERS)) return;
-    begun = true;
-    await writeThrough(Buffer.from(text));
-    abortSignal.throwIfAborted();
-    text = "";
+  const head = `{"path":${JSON.stringify(shown)},"entries":[`;
+  await sendListing(exchange, [head, "]}\n"], batches(file, exchange.abortSignal));
+}
+
+async function* batches({ access, path }: NamedFile, abortSignal: AbortSignal): AsyncGenerator<object[], void, void> {
+  for await (const { entries } of listDirectory(access, path, 1, abortSignal)) {
+    const batch: object[] = [];
+    for await (const entry of followed(access, entries)) batch.push(toListed(entry));
+    yield batch;
   }
-  text += "]}\n";
-  if (begun) await writeThrough(Buffer.from(text));
-  else send(200, HEADERS, text);
 }
 
 async function* followed(access: Access, entries: readonly EntryInfo[]): AsyncGenerator<EntryInfo, void, void> {
