@@ -1,5 +1,6 @@
 import { type ContextValues, createContextKey } from "@connectrpc/connect";
 import { ALL_SCOPES, NO_SCOPES, type Scope } from "./auth/scopes.js";
+import type { Capability } from "./policy/capability.js";
 import { type Span, UNTRACED } from "./trace.js";
 
 /**
@@ -16,6 +17,8 @@ export interface Caller {
   readonly scopes: ReadonlySet<Scope>;
   /** What its file operations are confined to; undefined: nothing but `--root`. */
   readonly pathPrefixes?: readonly string[];
+  /** What the policy grants it; undefined: nothing where a policy is in force, and where none is, whatever its scopes say. */
+  readonly capability?: Capability;
   /** When what it has shown ends, in milliseconds since 1970; undefined: never. */
   readonly expiresAtMs?: number;
 }
