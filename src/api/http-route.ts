@@ -13,6 +13,11 @@ export interface HttpExchange {
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly body: AsyncIterable<Uint8Array>;
+  /**
+   * All of the body in large pieces, each of which is used again as soon as the next is asked for; undefined where that cannot be, or
+   * would be worth nothing.
+   */
+  bodyInBulk(): AsyncIterable<Uint8Array> | undefined;
   readonly call: Call;
   /** Aborted when the caller has gone or the daemon stops. */
   readonly abortSignal: AbortSignal;

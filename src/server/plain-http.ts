@@ -54,7 +54,17 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
   });
   const isSending = route.method === "GET";
   const transfer = isTraced && route.transfers ? new TransferSpan(call, isSending ? "sent" : "received") : undefined;
-  const content = transfer === undefined || isSending ? body : transfer.through(body);
+  const traced = (content: AsyncIterable<Uint8Array>) =>
+    transfer === undefined || isSending ? content : transfer.through(content);
+  const content: Content = {
+    body: traced(body),
+    bodyInBulk() {
+      const bulk = body.inBulk();
+      // Its end is not for Node's parser to see.
+      if (bulk !== undefined) response.setHeader("connection", "close");
+      return bulk && traced(bulk);
+    },
+  };
   // A route that waits for more of the body is woken.
   signal.addEventListener("abort", () => body.discard(), { once: true });
   response.once("close", gone);
@@ -88,6 +98,8 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
   }
 }
 
+type Content = Pick<HttpExchange, "body" | "bodyInBulk">;
+
 /** The file that a URL names, and for whom. What a body names is noted by whoever reads it. */
 function subjectOf(request: HttpRequest, parameters: Readonly<Record<string, string>>): CallSubject | undefined {
   const query = queryOf(request);
@@ -116,7 +128,7 @@ function continuing(request: HttpRequest, response: HttpResponse): (() => void) 
 function createExchange(
   { request, response, call, acceptWebSocket }: PlainCall,
   parameters: Readonly<Record<string, string>>,
-  body: AsyncIterable<Uint8Array>,
+  content: Content,
   abortSignal: AbortSignal,
   onAnswer: () => void,
 ): HttpExchange {
@@ -134,7 +146,7 @@ function createExchange(
     response,
     parameters,
     query: queryOf(request),
-    body,
+    ...content,
     call,
     abortSignal,
     send,

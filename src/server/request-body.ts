@@ -1,6 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Call } from "../call.js";
+import { BulkBody, isBulk } from "./bulk-body.js";
 import type { HttpRequest } from "./http-types.js";
 import { quiesce } from "./http2-session.js";
 
@@ -26,6 +27,7 @@ export class RequestBody implements AsyncIterableIterator<Uint8Array> {
   readonly #options: RequestBodyOptions;
   readonly #wake = () => this.#awaken?.();
   #awaken: (() => void) | undefined;
+  #bulk: BulkBody | undefined;
   #begun = false;
   #discarded = false;
 
@@ -56,6 +58,18 @@ export class RequestBody implements AsyncIterableIterator<Uint8Array> {
     }
   }
 
+  /**
+   * All of it in large pieces, each of which is used again as soon as the next is asked for; undefined where that cannot be, or would be
+   * worth nothing. Nothing may have been read of it. The connection ends with the answer.
+   */
+  inBulk(): AsyncIterable<Uint8Array> | undefined {
+    if (this.#begun || this.#discarded || !isBulk(this.#request)) return undefined;
+    this.#begun = true;
+    this.#bulk = new BulkBody(this.#request, this.#call);
+    this.#options.onBegin?.();
+    return this.#bulk;
+  }
+
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
     return { done: true, value: undefined };
   }
@@ -63,6 +77,7 @@ export class RequestBody implements AsyncIterableIterator<Uint8Array> {
   /** Lets what is left of the body flow away, so that the next request of the connection can be read. */
   discard(): void {
     this.#discarded = true;
+    this.#bulk?.discard();
     this.#wake();
     // An HTTP/2 stream that nobody has read from is closed by Node once it is answered.
     if (!this.#begun && this.#request.httpVersionMajor !== 1) return;

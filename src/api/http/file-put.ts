@@ -19,7 +19,7 @@ import type { HttpExchange } from "../http-route.js";
  * exactly, `?sync` lets nothing but the disk's end lose it.
  */
 export async function storeFile(file: NamedFile, exchange: HttpExchange): Promise<void> {
-  const { request, query, body, abortSignal, send } = exchange;
+  const { request, query, abortSignal, send } = exchange;
   const { headers } = request;
   if (headers["content-range"] !== undefined) throw invalid("Content-Range", "a file is stored as a whole");
   const digests = new AnnouncedDigests(headers);
@@ -33,10 +33,11 @@ export async function storeFile(file: NamedFile, exchange: HttpExchange): Promis
     precondition: preconditionOf(file, exchange),
   });
   try {
-    const arrived = digests.watch(body);
+    const bulk = isExact ? exchange.bodyInBulk() : undefined;
+    const arrived = digests.watch(bulk ?? exchange.body);
     const decoded = isGzip ? decompress(arrived) : arrived;
     const content = boundary === undefined ? decoded : filePart(decoded, boundary);
-    for await (const chunk of gather(content)) await writer.write(chunk);
+    for await (const chunk of bulk === undefined ? gather(content) : content) await writer.write(chunk);
     abortSignal.throwIfAborted();
     digests.verify();
     const { entry } = await writer.commit();
