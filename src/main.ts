@@ -1,4 +1,5 @@
 import { ConfigError } from "./auth/token.js";
+import { auditVerify } from "./cli/audit-verify.js";
 import { healthcheck } from "./cli/healthcheck.js";
 import { createProgram } from "./cli/program.js";
 import { serve } from "./cli/serve.js";
@@ -14,14 +15,15 @@ const EXIT_USAGE = 2;
 
 // Read when the thread pool starts, which is at its first use: file transfers and slow disks should not queue behind four.
 process.env.UV_THREADPOOL_SIZE ??= "16";
-// A reader of our output that leaves must not end the daemon, and a working directory that is removed must not break it.
+// A reader of our output that leaves must not end the daemon.
 process.stdout.on("error", () => undefined);
 process.stderr.on("error", () => undefined);
-process.chdir("/");
 
 const env = { ...process.env };
 const program = createProgram({
   async serve(flags, accessToken) {
+    // A working directory that is removed must not break the daemon.
+    process.chdir("/");
     assertRequirements();
     const environment = process.env.PICOD_ACCESS_TOKEN;
     delete process.env.PICOD_ACCESS_TOKEN;
@@ -37,6 +39,9 @@ const program = createProgram({
   },
   async healthcheck(flags) {
     await healthcheck(loadConfig(flags, env));
+  },
+  auditVerify(paths, flags) {
+    process.exitCode = auditVerify(paths, flags, (text) => process.stdout.write(text));
   },
   version(json) {
     process.stdout.write(`${json ? JSON.stringify(versionDetails()) : version}\n`);

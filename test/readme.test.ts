@@ -27,6 +27,7 @@ describe("the README", () => {
     const program = createProgram({
       serve: async () => undefined,
       healthcheck: async () => undefined,
+      auditVerify: none,
       version: none,
       licenses: none,
     });

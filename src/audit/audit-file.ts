@@ -1,13 +1,18 @@
-import { close, closeSync, constants, fstat, ftruncate, open, rename, write, writeSync } from "node:fs";
+import { close, closeSync, constants, fstat, fstatSync, ftruncate, open, rename, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
+import { lockAlone } from "../os/lock.js";
+import { toJson } from "./audit-line.js";
+import type { Head } from "./chain.js";
+import { continueChain } from "./continue-chain.js";
+import { type Batch, WaitingRecords } from "./waiting-records.js";
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 /** A link or a FIFO in its place would send the lines elsewhere, or make the daemon wait. */
 const FLAGS = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
 const PRIVATE_MODE = 0o600;
-/** Lines that wait for a disk that is full, or slow; what comes after is lost, and counted. */
-const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const RETRY_MS = 1_000;
+/** So long a daemon that ends in this turn waits for what is being written. */
+const LAST_WRITE_MS = 250;
 
 const fs = {
   open: promisify(open),
@@ -27,18 +32,22 @@ export interface AuditFileOptions {
   readonly onWritten: (lines: number) => void;
   readonly onLost: (lines: number) => void;
   readonly onError: (error: unknown) => void;
+  /** The file was read for the first time. @param isBroken its last line is not one that a daemon has written. */
+  readonly onContinued: (head: Head, isBroken: boolean) => void;
 }
 
 /**
- * Appends lines to a file, batched: whoever appends never waits. While the file cannot be written they wait in memory, for a while.
- * A line is in the file as a whole or not at all.
+ * Appends records to a file, batched, as lines that are chained to each other: whoever appends never waits. While the file cannot be
+ * written they wait in memory, for a while. A line is in the file as a whole or not at all.
  */
 export class AuditFile {
   readonly #options: AuditFileOptions;
-  #waiting: Buffer[] = [];
-  #waitingBytes = 0;
+  readonly #waiting = new WaitingRecords();
   #fd: number | undefined;
   #size = 0;
+  /** Read from the file once and never again: what somebody else does to the file must show. */
+  #head: Head | undefined;
+  #inFlight: Batch | undefined;
   #reopen = false;
   #writing: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -49,15 +58,15 @@ export class AuditFile {
     this.#wake();
   }
 
-  append(line: string): void {
-    const bytes = Buffer.from(line);
-    if (this.#closed || this.#waitingBytes + bytes.length > MAX_WAITING_BYTES) {
-      this.#options.onLost(1);
-      return;
-    }
-    this.#waiting.push(bytes);
-    this.#waitingBytes += bytes.length;
-    this.#wake();
+  /** The last line that is in the file; undefined until that is known. */
+  get head(): Head | undefined {
+    return this.#head;
+  }
+
+  /** @param record a JSON object. */
+  append(record: string): void {
+    if (this.#closed || !this.#waiting.push(record)) this.#options.onLost(1);
+    else this.#wake();
   }
 
   /** The file was moved away: the next line goes to a new one of its name. */
@@ -77,10 +86,20 @@ export class AuditFile {
     this.#fd = undefined;
   }
 
-  /** Writes what waits, for a daemon that ends in this turn. What is being written at the moment may be there twice. */
+  /** Writes what waits, for a daemon that ends in this turn. What another thread is writing is waited for a moment, or given up with the rest. */
   flushNow(): void {
-    if (this.#fd !== undefined && this.#waiting.length > 0) writeSync(this.#fd, Buffer.concat(this.#waiting));
-    this.#waiting = [];
+    const fd = this.#fd;
+    if (fd === undefined || this.#head === undefined) return;
+    if (this.#inFlight !== undefined) {
+      if (!growsTo(fd, this.#size + this.#inFlight.bytes.length)) return;
+      this.#settle(this.#inFlight);
+    }
+    this.#waiting.tellLost();
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.batch(this.#head);
+      writeSync(fd, batch.bytes);
+      this.#settle(batch);
+    }
   }
 
   #wake(): void {
@@ -102,37 +121,69 @@ export class AuditFile {
   async #write(): Promise<void> {
     // Calls that end in the same turn share a write.
     await new Promise(setImmediate);
-    do {
-      await this.#open();
+    for (;;) {
+      const { fd, head } = await this.#open();
+      if (this.#waiting.length === 0) this.#waiting.tellLost();
+      if (this.#waiting.length === 0) return;
       // While these are written others may come behind them.
-      const count = this.#waiting.length;
-      if (count === 0) return;
-      await this.#writeWhole(Buffer.concat(this.#waiting));
-      this.#options.onWritten(count);
-      this.#waiting = this.#waiting.slice(count);
-      this.#waitingBytes = this.#waiting.reduce((sum, line) => sum + line.length, 0);
-    } while (this.#waiting.length > 0);
+      this.#inFlight = this.#waiting.batch(head);
+      try {
+        await this.#writeWhole(fd, this.#inFlight.bytes);
+        this.#settle(this.#inFlight);
+      } finally {
+        this.#inFlight = undefined;
+      }
+    }
   }
 
-  async #open(): Promise<void> {
+  #settle({ bytes, lines, head }: Batch): void {
+    this.#waiting.drop(lines);
+    this.#size += bytes.length;
+    this.#head = head;
+    this.#options.onWritten(lines);
+  }
+
+  async #open(): Promise<{ readonly fd: number; readonly head: Head }> {
     const { path, maxBytes } = this.#options;
     const isFull = this.#fd !== undefined && maxBytes > 0 && this.#size >= maxBytes;
+    // A directory that takes no new names must not cost lines: the file grows on.
+    if (isFull && !this.#reopen) await this.#rotate().catch((error) => this.#options.onError(error));
     if (this.#fd !== undefined && (this.#reopen || isFull)) {
       closeSync(this.#fd);
       this.#fd = undefined;
     }
-    // A directory that takes no new names must not cost lines: the file grows on.
-    if (isFull && !this.#reopen) await this.#rotate().catch((error) => this.#options.onError(error));
     this.#reopen = false;
-    if (this.#fd !== undefined) return;
+    if (this.#fd !== undefined && this.#head !== undefined) return { fd: this.#fd, head: this.#head };
     const fd = await fs.open(path, FLAGS, PRIVATE_MODE);
-    const stats = await fs.fstat(fd);
-    if (!stats.isFile()) {
+    try {
+      // Two daemons that write one file would each break the other's chain.
+      if (!lockAlone(fd)) throw new Error(`another process has locked ${path}`);
+      const stats = await fs.fstat(fd);
+      if (!stats.isFile()) throw Object.assign(new Error(`${path} is not a regular file`), { code: "EINVAL" });
+      this.#size = stats.size;
+      this.#head ??= await this.#continue(fd);
+    } catch (error) {
       closeSync(fd);
-      throw Object.assign(new Error(`${path} is not a regular file`), { code: "EINVAL" });
+      throw error;
     }
     this.#fd = fd;
-    this.#size = stats.size;
+    return { fd, head: this.#head };
+  }
+
+  /** After what another daemon has left, and without what it could not finish. */
+  async #continue(fd: number): Promise<Head> {
+    const { head, torn, isBroken } = await continueChain(this.#options.path);
+    this.#options.onContinued(head, isBroken);
+    if (torn === undefined) return head;
+    try {
+      await fs.ftruncate(fd, this.#size - torn.bytes);
+      this.#size -= torn.bytes;
+    } catch {
+      // An append-only file (chattr +a): the cut line stays, as one that is not of the chain.
+      this.#size += (await fs.write(fd, Buffer.from("\n"))).bytesWritten;
+    }
+    this.#waiting.unshift(toJson({ event: "torn_line", ...torn }, new Date()));
+    return head;
   }
 
   /** `path.2` becomes `path.3`, `path.1` becomes `path.2`, and so on; the last of them is replaced. */
@@ -147,8 +198,7 @@ export class AuditFile {
   }
 
   /** A disk that is full takes a part: it is taken back, so that no line is cut. */
-  async #writeWhole(bytes: Buffer): Promise<void> {
-    const fd = this.#fd ?? -1;
+  async #writeWhole(fd: number, bytes: Buffer): Promise<void> {
     let written = 0;
     try {
       while (written < bytes.length) written += (await fs.write(fd, bytes, written)).bytesWritten;
@@ -156,6 +206,15 @@ export class AuditFile {
       if (written > 0) await fs.ftruncate(fd, this.#size);
       throw error;
     }
-    this.#size += written;
   }
+}
+
+/** Whether a file gets that large while this thread waits for the one that writes. */
+function growsTo(fd: number, size: number): boolean {
+  const sleeper = new Int32Array(new SharedArrayBuffer(4));
+  for (let waitedMs = 0; waitedMs < LAST_WRITE_MS; waitedMs++) {
+    if (fstatSync(fd).size >= size) return true;
+    Atomics.wait(sleeper, 0, 0, 1);
+  }
+  return false;
 }

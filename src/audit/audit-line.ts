@@ -41,7 +41,7 @@ export function commandDigest(command: string | readonly string[]): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** The one place that makes a line of a record. What would chain lines to each other does it here, in the order of the file. */
-export function toLine(record: AuditRecord, time: Date): string {
-  return `${JSON.stringify({ time: time.toISOString(), ...record })}\n`;
+/** One JSON object. Chained to the others it becomes a line: see chain.ts. */
+export function toJson(record: AuditRecord, time: Date): string {
+  return JSON.stringify({ time: time.toISOString(), ...record });
 }

@@ -1,12 +1,15 @@
 import type { Call } from "../call.js";
 import type { Logger } from "../logger.js";
 import { AuditFile } from "./audit-file.js";
-import { type AuditRecord, recordOfCall, toLine } from "./audit-line.js";
+import { type AuditRecord, recordOfCall, toJson } from "./audit-line.js";
+import type { Head } from "./chain.js";
 
 /** Lines about calls that were refused, a second. Whoever has no token must not fill the disk, or push the others' lines out. */
 const MAX_REFUSED_PER_SECOND = 20;
 /** So often the log says that the file cannot be written. */
 const COMPLAINT_INTERVAL_MS = 60_000;
+/** So often, while lines are written, the log says what the last one was. */
+const HEAD_INTERVAL_MS = 60_000;
 
 export interface AuditOptions {
   readonly path: string;
@@ -27,21 +30,29 @@ export class AuditLog {
   readonly #file: AuditFile;
   readonly #showCommands: boolean;
   readonly #logger: Logger;
+  #headTimer: NodeJS.Timeout | undefined;
   #complainedAt = Number.NEGATIVE_INFINITY;
   #refused = { second: 0, count: 0, suppressed: 0 };
 
   constructor({ path, maxBytes, keptFiles, commands }: AuditOptions, counts: AuditCounts, logger: Logger) {
     this.#showCommands = commands;
     this.#logger = logger;
-    const onWritten = (lines: number) => counts.auditWritten(lines);
+    const onWritten = (lines: number) => {
+      counts.auditWritten(lines);
+      this.#headTimer ??= setTimeout(() => this.#tellHead(), HEAD_INTERVAL_MS).unref();
+    };
     const onLost = (lines: number) => counts.auditLost(lines);
     const onError = (error: unknown) => this.#complain(path, error);
-    this.#file = new AuditFile({ path, maxBytes, keptFiles, onWritten, onLost, onError });
+    const onContinued = (head: Head, isBroken: boolean) => {
+      if (isBroken) logger.error({ path }, "the audit log does not end with a line that a daemon has written");
+      this.#tellHead(head);
+    };
+    this.#file = new AuditFile({ path, maxBytes, keptFiles, onWritten, onLost, onError, onContinued });
   }
 
   /** Something about the daemon itself. */
   note(record: AuditRecord): void {
-    this.#file.append(toLine(record, new Date()));
+    this.#file.append(toJson(record, new Date()));
   }
 
   /** A command that is followed may run for days, and its call with it. */
@@ -56,18 +67,28 @@ export class AuditLog {
     this.note(recordOfCall("call", call, this.#showCommands));
   }
 
+  /** Opens the file anew. */
   reopen(): void {
+    this.#tellHead();
     this.#file.reopen();
   }
 
   async close(): Promise<void> {
     this.#tellSuppressed();
     await this.#file.close();
+    this.#tellHead();
   }
 
   /** For a daemon that ends in this turn. */
   flushNow(): void {
     this.#file.flushNow();
+  }
+
+  /** To where whoever changes the file does not reach: lines up to this one can then neither be cut off nor be made anew. */
+  #tellHead(head = this.#file.head): void {
+    clearTimeout(this.#headTimer);
+    this.#headTimer = undefined;
+    if (head !== undefined) this.#logger.info({ seq: head.seq, hash: head.hash }, "audit log head");
   }
 
   #isTooMuch(): boolean {

@@ -1,9 +1,11 @@
-import { Command, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { ACCESS_TOKEN, type RawFlags, SETTINGS, type SettingName } from "../config.js";
+import type { AuditVerifyFlags } from "./audit-verify.js";
 
 export interface Commands {
   serve(flags: RawFlags, accessToken: string | undefined): Promise<void>;
   healthcheck(flags: RawFlags): Promise<void>;
+  auditVerify(paths: readonly string[], flags: AuditVerifyFlags): void;
   /** @param json as an object, with what the version alone does not tell. */
   version(json: boolean): void;
   /** Prints the licences of everything that the program holds. */
@@ -20,6 +22,7 @@ Examples:
   picod --tls-cert /etc/picod/tls.crt --tls-key /etc/picod/tls.key --scopes-file /etc/picod/scopes.json
   picod --metadata-url http://169.254.169.254/latest/meta-data/picod-token --metadata-flavor imdsv2
   picod healthcheck --port 8080
+  picod audit verify /var/log/picod/audit.jsonl
 `;
 
 /** Declares commands and flags; judging their values is config.ts's. */
@@ -48,11 +51,36 @@ export function createProgram(commands: Commands): Command {
     .addOption(optionOf("host"))
     .addOption(optionOf("tlsCert"))
     .action((_options, command: Command) => commands.healthcheck({ ...rawFlags(program), ...rawFlags(command) }));
+  const audit = program.command("audit").description("look after the audit log");
+  audit
+    .command("verify")
+    .description(
+      "exit with 0 when no line of an audit log, rotated ones included, was changed, removed, added or moved, else with 1; several, e.g. those moved elsewhere, the oldest first",
+    )
+    .argument("<file...>", "as --audit-log names it")
+    .addOption(
+      new Option(
+        "--expect <hash>",
+        "the log must hold the line with this hash, as the daemon's own log once named it; repeatable",
+      )
+        .argParser(expectedHash)
+        .default([], ""),
+    )
+    .option("--complete", "the log must begin with the first line that was ever written")
+    .option("--json", "print the verdict as JSON")
+    .action((paths: string[], { expect, complete = false, json = false }: Partial<AuditVerifyFlags>, command: Command) =>
+      commands.auditVerify(paths, { expect: expect ?? [], complete, json: json || command.optsWithGlobals().json === true }),
+    );
   program
     .command("licenses")
     .description("print the licences of PicoD and of all that is packaged with it")
     .action(() => commands.licenses());
   return program;
+}
+
+function expectedHash(text: string, previous: readonly string[]): readonly string[] {
+  if (!/^[0-9a-f]{64}$/i.test(text)) throw new InvalidArgumentError("It is not a SHA-256 in hex.");
+  return [...previous, text.toLowerCase()];
 }
 
 function optionOf(name: SettingName): Option {

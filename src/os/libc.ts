@@ -55,6 +55,7 @@ export const libc = {
   close: declare<[fd: number]>("close", "int", ["int"]),
   pipe2: declare<[fds: Int32Array, flags: number]>("pipe2", "int", ["void *", "int"]),
   fcntl: declare<[fd: number, command: number, argument: number]>("fcntl", "int", ["int", "int", "int"]),
+  flock: declare<[fd: number, operation: number]>("flock", "int", ["int", "int"]),
   ioctl: declare<[fd: number, request: number, argument: Bytes | Uint16Array]>("ioctl", "int", ["int", "ulong", "void *"]),
   prctl: declare<[option: number, argument: number]>("prctl", "int", ["int", "long"]),
   prlimit: declare<[pid: number, resource: number, next: BigUint64Array | null, previous: BigUint64Array | null]>(

@@ -19,6 +19,7 @@ async function parse(...args: string[]): Promise<Parsed | undefined> {
     async healthcheck(flags) {
       parsed = { command: "healthcheck", flags };
     },
+    auditVerify: () => undefined,
     version: () => undefined,
     licenses: () => undefined,
   });

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { connectTo } from "../helpers/clients.js";
 import { eventually } from "../helpers/eventually.js";
 import { mountedTmpfs } from "../helpers/mounted-tmpfs.js";
+import { runPicod } from "../helpers/run-picod.js";
 import { type Daemon, startDaemon, TOKEN } from "../helpers/start-daemon.js";
 import { temporaryDirectory } from "../helpers/temporary-directory.js";
 
@@ -183,6 +184,19 @@ describe("the audit log", () => {
     for (let number = 0; number < 300; number++) await ask(daemon, "x", path);
     expect(await counted(daemon, "picod_audit_lines_lost_total")).toBeGreaterThan(0);
     expect(await counted(daemon, "picod_audit_lines_total")).toBe(0);
+    // Those that waited, then how many are missing, then the others.
+    mkdirSync(join(directory.path, "missing"));
+    const log = join(directory.path, "missing/audit.jsonl");
+    const isTold = () => existsSync(log) && readFileSync(log, "utf8").includes('"event":"lines_lost"');
+    await eventually("the gap is told", isTold);
+    await ask(daemon, "after", "/v1/processes");
+    await daemon.stop();
+    const lines = linesOf(log);
+    expect(lines.at(-1)).toMatchObject({ event: "stopped" });
+    const lost = lines.filter(({ event }) => event === "lines_lost").reduce((sum, { count }) => sum + Number(count), 0);
+    // 300, two that asked for metrics, and one after.
+    expect(lines.filter(({ event }) => event === "call").length + lost).toBe(303);
+    expect(await runPicod(["audit", "verify", log])).toMatchObject({ ended: 0, stdout: expect.stringMatching(/^ok: /) });
   });
 
   it("is not filled by those who have no token", async () => {
