@@ -12,6 +12,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { HttpRoutes } from "../api/http-route.js";
 import type { Logger } from "../logger.js";
+import { Acceptors } from "./acceptors.js";
 import type { GrpcLane } from "./grpc/lane.js";
 import type { RequestHandler } from "./handle-request.js";
 import { tendSession } from "./http2-session.js";
@@ -54,7 +55,6 @@ export function createListener(
   const isUpgrade = (request: IncomingMessage) => asksForWebSocket(request, plainRoutes);
   // All else that is offered, HTTP/2 above all, is declined by answering in HTTP/1.1.
   const http1 = createHttp1Server({ ...HTTP1_OPTIONS, shouldUpgradeCallback: isUpgrade }, handle);
-  http1.maxConnections = MAX_CONNECTIONS;
   const handleHttp2 = handle as unknown as (request: Http2ServerRequest, response: Http2ServerResponse) => Promise<void>;
   const http2 = createHttp2Server(HTTP2_OPTIONS, handleHttp2);
   // What makes requests of streams; the lane is asked first.
@@ -87,22 +87,31 @@ export function createListener(
   };
   const route =
     tls === undefined ? byPreface(onHttp1, onHttp2) : byTls(createTlsEntrance(tls, onHttp1, onHttp2, logger), REFUSE_CLEARTEXT);
-  http1.removeAllListeners("connection").on("connection", (socket: Socket) => {
+  const connections = new Set<Socket>();
+  const onConnection = (socket: Socket) => {
     // It was on its way when the listener closed, or has not said yet what it speaks.
     if (stopping) return socket.destroy();
+    if (connections.size >= MAX_CONNECTIONS) return socket.resetAndDestroy();
+    connections.add(socket);
+    socket.once("close", () => connections.delete(socket));
     routeConnection(socket, PREFACE_TIMEOUT_MS, route);
-  });
+  };
+  http1.removeAllListeners("connection").on("connection", onConnection);
+  let acceptors: Acceptors | undefined;
   return {
     async listen(host, port) {
       http1.listen(port, host);
       await once(http1, "listening");
       // Accepting fails while no descriptors or memory are left; the next one may succeed.
-      http1.on("error", (error) => logger.warn({ err: error }, "cannot accept a connection"));
+      const onError = (error: Error) => logger.warn({ err: error }, "cannot accept a connection");
+      http1.on("error", onError);
+      acceptors = new Acceptors(http1, { ...HTTP1_OPTIONS, allowHalfOpen: true }, onConnection, onError);
       return (http1.address() as AddressInfo).port;
     },
     stopAccepting() {
       stopping = true;
       http1.close();
+      acceptors?.close();
       http1.closeIdleConnections();
       for (const session of sessions) session.close();
     },

@@ -144,7 +144,8 @@ export async function timed(what: () => Promise<unknown>): Promise<number> {
   return performance.now() - startedAt;
 }
 
-function at(times: number[], quantile: number): string {
+/** The time that such a share of them stays below, in whole milliseconds; sorts them. */
+export function at(times: number[], quantile: number): string {
   times.sort((a, b) => a - b);
-  return (times[Math.floor(times.length * quantile)] ?? 0).toFixed(0);
+  return (times[Math.min(times.length - 1, Math.floor(times.length * quantile))] ?? 0).toFixed(0);
 }
