@@ -88,7 +88,9 @@ export function createListener(
   const route =
     tls === undefined ? byPreface(onHttp1, onHttp2) : byTls(createTlsEntrance(tls, onHttp1, onHttp2, logger), REFUSE_CLEARTEXT);
   const connections = new Set<Socket>();
+  let acceptors: Acceptors | undefined;
   const onConnection = (socket: Socket) => {
+    acceptors?.accepted();
     // It was on its way when the listener closed, or has not said yet what it speaks.
     if (stopping) return socket.destroy();
     if (connections.size >= MAX_CONNECTIONS) return socket.resetAndDestroy();
@@ -97,7 +99,6 @@ export function createListener(
     routeConnection(socket, PREFACE_TIMEOUT_MS, route);
   };
   http1.removeAllListeners("connection").on("connection", onConnection);
-  let acceptors: Acceptors | undefined;
   return {
     async listen(host, port) {
       http1.listen(port, host);
