@@ -15,6 +15,8 @@ export interface Metrics {
   requestRefused(status: number): void;
   transferred(bytesIn: number, bytesOut: number): void;
   processEnded(reason: string): void;
+  /** @param missing where output is missing that a process has written. */
+  outputTrimmed(missing: "result" | "follower", bytes: number): void;
   auditWritten(lines: number): void;
   auditLost(lines: number): void;
   eventLoopLagged(lagMs: number): void;
@@ -58,6 +60,12 @@ export function createMetrics(version: string, liveProcesses: () => number): Met
   const received = new Counter({ name: "picod_received_bytes_total", help: "Body bytes received.", registers });
   const sent = new Counter({ name: "picod_sent_bytes_total", help: "Body bytes sent.", registers });
   const ended = new Counter({ name: "picod_processes_ended_total", help: "Processes ended.", labelNames: ["reason"], registers });
+  const trimmed = new Counter({
+    name: "picod_output_trimmed_bytes_total",
+    help: "Bytes of output left out of results, or missed by followers.",
+    labelNames: ["missing_in"],
+    registers,
+  });
   const audited = new Counter({ name: "picod_audit_lines_total", help: "Lines written to the audit log.", registers });
   const unaudited = new Counter({ name: "picod_audit_lines_lost_total", help: "Lines the audit log could not take.", registers });
   const lags = new Histogram({
@@ -87,6 +95,7 @@ export function createMetrics(version: string, liveProcesses: () => number): Met
       sent.inc(bytesOut);
     },
     processEnded: (reason) => ended.inc({ reason }),
+    outputTrimmed: (missing_in, bytes) => trimmed.inc({ missing_in }, bytes),
     auditWritten: (lines) => audited.inc(lines),
     auditLost: (lines) => unaudited.inc(lines),
     eventLoopLagged: (lagMs) => lags.observe(lagMs / 1000),

@@ -54,6 +54,8 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
     warn: atMostOnceAMinute((message) => logger.warn(message)),
   });
   sandbox.processes.onEnd(({ reason }) => metrics.processEnded(reason));
+  sandbox.processes.onOmitted((bytes) => metrics.outputTrimmed("result", bytes));
+  sandbox.registry.onTrimmed((bytes) => metrics.outputTrimmed("follower", bytes));
   const audit = createAuditLog(config, metrics, logger);
   exitOnFatalError({ sandbox, logger, audit });
   const server = createServer({

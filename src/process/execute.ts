@@ -53,6 +53,7 @@ export async function runToEnd(
   const sink: OutputSink = { push: (stream, chunk) => stream !== "pty" && output[stream].push(chunk) };
   const started = await launch(processes, users, defaults, options, processId, sink);
   const end = started instanceof ManagedProcess ? await endOrAbort(started, abortSignal) : started;
+  processes.tellOmitted(output.stdout.droppedBytes + output.stderr.droppedBytes);
   return { processId, ...output, end };
 }
 

@@ -136,6 +136,7 @@ function nextOf(
   if (log === undefined || offset >= log.end) return undefined;
   if (offset < log.keptFrom) {
     offsets.set(stream, log.keptFrom);
+    record.tellTrimmed(log.keptFrom - offset);
     return { kind: "trimmed", stream, from: offset, to: log.keptFrom };
   }
   const chunk = log.read(offset, Math.floor(maxBytes));

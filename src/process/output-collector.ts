@@ -54,6 +54,11 @@ export class OutputCollector {
     return this.#cut(head, tail);
   }
 
+  /** Bytes that are not kept. */
+  get droppedBytes(): number {
+    return this.#totalBytes - this.keptBytes;
+  }
+
   /** Bytes that are kept. */
   get keptBytes(): number {
     return this.#head.length + this.#tail.length;

@@ -51,6 +51,8 @@ export class ProcessRecord implements OutputSink {
   readonly from: StartedFrom;
   readonly runsAs: RunsAs;
   readonly logs: ReadonlyMap<StreamName, OutputLog>;
+  /** To be told of what a follower has missed. */
+  readonly tellTrimmed: (bytes: number) => void;
   readonly startedAtMs = Date.now();
   tag: string;
   label: string;
@@ -67,7 +69,15 @@ export class ProcessRecord implements OutputSink {
   readonly #lossless = new Set<LosslessReader>();
   readonly #listeners = new Set<() => void>();
 
-  constructor(id: string, from: StartedFrom, names: ProcessNames, runsAs: RunsAs, budget: OutputBudget) {
+  constructor(
+    id: string,
+    from: StartedFrom,
+    names: ProcessNames,
+    runsAs: RunsAs,
+    budget: OutputBudget,
+    tellTrimmed: (bytes: number) => void,
+  ) {
+    this.tellTrimmed = tellTrimmed;
     this.id = id;
     this.from = from;
     this.runsAs = runsAs;

@@ -32,11 +32,20 @@ export class ProcessRegistry {
   /** Output of those that have ended. */
   #endedBytes = 0;
   readonly #listeners = new Set<(event: RegistryEvent) => void>();
+  readonly #trimmedListeners: ((bytes: number) => void)[] = [];
+  readonly #tellTrimmed = (bytes: number) => {
+    for (const listener of this.#trimmedListeners) listener(bytes);
+  };
 
   constructor(retention: ProcessRetention) {
     this.#retention = retention;
     // The other half is for those that have ended.
     this.#budget = new OutputBudget(retention.maxOutputBytes / 2, retention.maxStreamBytes);
+  }
+
+  /** Calls back with what a follower has missed of the output of a process. */
+  onTrimmed(listener: (bytes: number) => void): void {
+    this.#trimmedListeners.push(listener);
   }
 
   /** Oldest first. */
@@ -73,7 +82,7 @@ export class ProcessRegistry {
   /** A record that is not in the registry yet: `add` follows when the process has started. @throws TAG_IN_USE. */
   create(id: string, from: StartedFrom, names: ProcessNames, runsAs: RunsAs): ProcessRecord {
     this.#assertTagFree(names.tag);
-    return new ProcessRecord(id, from, names, runsAs, this.#budget);
+    return new ProcessRecord(id, from, names, runsAs, this.#budget, this.#tellTrimmed);
   }
 
   add(record: ProcessRecord): void {

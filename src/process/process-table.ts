@@ -24,6 +24,7 @@ export class ProcessTable {
   /** On other threads. */
   readonly #starting = new Map<string, Promise<unknown>>();
   readonly #endListeners: ((end: ProcessEnd) => void)[] = [];
+  readonly #omittedListeners: ((bytes: number) => void)[] = [];
   #closed = false;
   #killed = false;
 
@@ -97,6 +98,15 @@ export class ProcessTable {
 
   tellEnd(end: ProcessEnd): void {
     for (const listener of this.#endListeners) listener(end);
+  }
+
+  /** Calls back with what was left out of the output of a command that has run to its end. */
+  onOmitted(listener: (bytes: number) => void): void {
+    this.#omittedListeners.push(listener);
+  }
+
+  tellOmitted(bytes: number): void {
+    if (bytes > 0) for (const listener of this.#omittedListeners) listener(bytes);
   }
 
   /** Ends all processes with TERM, grace and KILL, and starts no more. Resolves when they have ended. */

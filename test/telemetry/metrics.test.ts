@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import { connectTo } from "../helpers/clients.js";
 import { eventually } from "../helpers/eventually.js";
 import { type Daemon, startDaemon, TOKEN } from "../helpers/start-daemon.js";
+import { followToEnd, selectId, startAndLeave } from "../rpc/support/processes.js";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");
@@ -29,6 +30,7 @@ beforeAll(async () => {
   daemon = await startDaemon({ env: { PICOD_ACCESS_TOKEN: TOKEN, ...env } });
   await using clients = connectTo(daemon.url);
   await clients.process.execute({ command: "exit 3" });
+  await clients.process.execute({ command: "echo 12345", maxOutputBytes: 1n });
   await fetch(`${daemon.url}/v1/processes`);
   await eventually("spans are dropped", async () => (await scrape()).includes("picod_trace_spans_dropped_total{"));
   live = metricsOf(await scrape());
@@ -98,6 +100,23 @@ describe.each(["telemetry.md", "operating.md"])("docs/%s", (page) => {
     for (const [, path = ""] of read(`docs/${page}`).matchAll(/\]\(([^):]+)\)/g)) {
       expect(existsSync(join(root, "docs", path)), path).toBe(true);
     }
+  });
+});
+
+describe("picod_output_trimmed_bytes_total", () => {
+  it("counts what results leave out, and what followers miss", async () => {
+    await using other = await startDaemon();
+    await using clients = connectTo(other.url);
+    await clients.process.execute({ command: "head -c 1000 /dev/zero; head -c 300 /dev/zero >&2", maxOutputBytes: 100n });
+    const id = await startAndLeave(clients, { command: "cat; head -c 2000000 /dev/zero", stdin: true });
+    await clients.process.closeInput(selectId(id));
+    await eventually("it has ended", async () => (await clients.process.getProcess(selectId(id))).process?.outcome !== undefined);
+    const { trimmed } = await followToEnd(clients.process.attach(selectId(id)));
+    const missed = trimmed.reduce((sum, { from, to }) => sum + to - from, 0n);
+    expect(missed).toBeGreaterThan(500_000n);
+    const text = await (await fetch(`${other.url}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })).text();
+    expect(text).toContain('picod_output_trimmed_bytes_total{missing_in="result"} 1100\n');
+    expect(text).toContain(`picod_output_trimmed_bytes_total{missing_in="follower"} ${missed}\n`);
   });
 });
 
