@@ -100,6 +100,15 @@ export const SETTINGS = {
     emptyCounts: true,
     parse: absolutePath,
   }),
+  tlsClientCrl: setting<string | undefined>({
+    flag: "--tls-client-crl <path>",
+    env: "PICOD_TLS_CLIENT_CRL",
+    description:
+      "revocation lists (PEM), one of every authority above a client certificate, without which it does not count; read again when they change",
+    default: undefined,
+    emptyCounts: true,
+    parse: absolutePath,
+  }),
   metadataUrl: setting<string | undefined>({
     flag: "--metadata-url <url>",
     env: "PICOD_METADATA_URL",
@@ -407,7 +416,7 @@ const LOOPBACK = /^(127(\.\d{1,3}){3}|::1|localhost)$/;
 
 /** Of the daemon's own, which `picod healthcheck` need not know. @throws ConfigError for what does not go together. */
 export function assertComplete(config: Config): void {
-  const { jwtPublicKey, jwksFile, jwtAudience, tlsClientCa, tlsCert, tlsKey } = config;
+  const { jwtPublicKey, jwksFile, jwtAudience, tlsClientCa, tlsClientCrl, tlsCert, tlsKey } = config;
   if (jwtPublicKey !== undefined && jwksFile !== undefined)
     throw invalidValue("jwksFile", "--jwt-public-key is given too: one of them says whose JWTs count");
   if ((jwtPublicKey ?? jwksFile) !== undefined && jwtAudience === undefined) {
@@ -418,6 +427,8 @@ export function assertComplete(config: Config): void {
   if (tlsKey !== undefined && tlsCert === undefined) throw invalidValue("tlsKey", "--tls-cert is missing");
   if (tlsClientCa !== undefined && tlsCert === undefined)
     throw invalidValue("tlsClientCa", "--tls-cert is missing: client certificates are shown over TLS alone");
+  if (tlsClientCrl !== undefined && tlsClientCa === undefined)
+    throw invalidValue("tlsClientCrl", "--tls-client-ca is missing: it says whose lists these are");
 }
 
 /** @throws ConfigError for an address that lets in whoever reaches it from elsewhere, or lets others on the way read along. */

@@ -53,6 +53,11 @@ const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
     ["tls.pem", undefined],
     ["", undefined],
   ],
+  tlsClientCrl: [
+    ["/etc/picod/crl.pem", "/etc/picod/crl.pem"],
+    ["crl.pem", undefined],
+    ["", undefined],
+  ],
   jwtPublicKey: [
     ["/etc/picod/key.pem", "/etc/picod/key.pem"],
     ["key.pem", undefined],
@@ -294,6 +299,7 @@ describe("loadConfig", () => {
     expect(complete({ tlsCert, tlsKey, tlsClientCa })).not.toThrow();
     expect(complete({ tlsCert })).toThrow("--tls-key is missing");
     expect(complete({ tlsKey })).toThrow("--tls-cert is missing");
+    expect(complete({ tlsCert, tlsKey, tlsClientCrl: ["/crl"] })).toThrow("--tls-client-ca is missing");
     expect(complete({ tlsClientCa })).toThrow(
       "invalid value for --tls-client-ca (variable PICOD_TLS_CLIENT_CA): --tls-cert is missing",
     );

@@ -5,10 +5,10 @@ import type { Logger } from "../logger.js";
 import { readTlsMaterial, Tls, type TlsMaterial } from "../server/tls.js";
 
 /** Undefined: the port speaks cleartext. The files are read again when they change. @throws ConfigError for files that cannot be used. */
-export function createTls({ tlsCert, tlsKey, tlsClientCa }: Config, logger: Logger): Tls | undefined {
+export function createTls({ tlsCert, tlsKey, tlsClientCa, tlsClientCrl }: Config, logger: Logger): Tls | undefined {
   if (tlsCert === undefined || tlsKey === undefined) return undefined;
-  const files = { certPath: tlsCert, keyPath: tlsKey, clientCaPath: tlsClientCa };
-  const paths = [tlsCert, tlsKey, ...(tlsClientCa === undefined ? [] : [tlsClientCa])];
+  const files = { certPath: tlsCert, keyPath: tlsKey, clientCaPath: tlsClientCa, clientCrlPath: tlsClientCrl };
+  const paths = [tlsCert, tlsKey, tlsClientCa, tlsClientCrl].filter((path) => path !== undefined);
   const version = versionOf(paths);
   const read = () => {
     const material = readTlsMaterial(files);

@@ -4,6 +4,8 @@ import { readConfigFile } from "../config-file.js";
 import { TLS_HANDSHAKE_TIMEOUT_MS } from "./limits.js";
 
 const MAX_FILE_BYTES = 1024 * 1024;
+/** A list grows with what was revoked. */
+const MAX_CRL_BYTES = 16 * 1024 * 1024;
 const ALPN_PROTOCOLS = ["h2", "http/1.1"];
 
 /** What a TLS connection is made with; all of it PEM. */
@@ -12,32 +14,44 @@ export interface TlsFiles {
   readonly keyPath: string;
   /** Of those who issue client certificates; undefined: no client is asked for one. */
   readonly clientCaPath: string | undefined;
+  /** Which of those certificates were revoked; undefined: nobody looks. */
+  readonly clientCrlPath: string | undefined;
 }
 
 export interface TlsMaterial {
   readonly cert: string;
   readonly key: string;
   readonly ca: string | undefined;
+  readonly crl: readonly string[] | undefined;
   /** Others than owner and group can read the key. */
   readonly worldReadable: boolean;
 }
 
 /** @throws ConfigError naming the files and why they cannot be used, together or alone. */
-export function readTlsMaterial({ certPath, keyPath, clientCaPath }: TlsFiles): TlsMaterial {
+export function readTlsMaterial({ certPath, keyPath, clientCaPath, clientCrlPath }: TlsFiles): TlsMaterial {
   const cert = readConfigFile(certPath, "the TLS certificate", MAX_FILE_BYTES).text;
   const { text: key, worldReadable } = readConfigFile(keyPath, "the TLS key", MAX_FILE_BYTES);
   const ca = clientCaPath === undefined ? undefined : readConfigFile(clientCaPath, "the TLS client CA", MAX_FILE_BYTES).text;
-  const material = { cert, key, ca, worldReadable };
+  const crl = clientCrlPath === undefined ? undefined : readRevocationLists(clientCrlPath);
+  const material = { cert, key, ca, crl, worldReadable };
   try {
     createSecureContext(contextOf(material));
   } catch (error) {
-    const files = [certPath, keyPath, ...(clientCaPath === undefined ? [] : [clientCaPath])].join(", ");
+    const files = [certPath, keyPath, clientCaPath, clientCrlPath].filter((path) => path !== undefined).join(", ");
     throw new ConfigError(`cannot use the TLS files ${files}: ${(error as Error).message}`, { cause: error });
   }
   if (ca !== undefined && !ca.includes("-----BEGIN CERTIFICATE-----")) {
     throw new ConfigError(`cannot use the TLS client CA ${clientCaPath}: it holds no certificate in PEM`);
   }
   return material;
+}
+
+/** Node takes one in each text. */
+function readRevocationLists(path: string): string[] {
+  const { text } = readConfigFile(path, "the TLS client CRL", MAX_CRL_BYTES);
+  const lists = text.match(/-----BEGIN X509 CRL-----.*?-----END X509 CRL-----/gs);
+  if (lists === null) throw new ConfigError(`cannot use the TLS client CRL ${path}: it holds no revocation list in PEM`);
+  return lists;
 }
 
 /** TLS in front of every address; what it is made with may be replaced while connections are open. */
@@ -80,6 +94,7 @@ export class Tls {
   }
 }
 
-function contextOf({ cert, key, ca }: TlsMaterial) {
-  return { cert, key, minVersion: "TLSv1.2" as const, ...(ca === undefined ? {} : { ca }) };
+function contextOf({ cert, key, ca, crl }: TlsMaterial) {
+  const clients = { ...(ca === undefined ? {} : { ca }), ...(crl === undefined ? {} : { crl: [...crl] }) };
+  return { cert, key, minVersion: "TLSv1.2" as const, ...clients };
 }

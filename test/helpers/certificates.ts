@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** A certificate and its key, as files and as PEM. */
@@ -41,4 +41,25 @@ export function makeCertificate(directory: string, name: string, options: Certif
   const extended = ["-extfile", config, "-extensions", "ext", "-days", expired ? "-1" : "2"];
   openssl("x509", "-req", "-in", `${certPath}.csr`, ...signer, ...extended, "-out", certPath);
   return { certPath, keyPath, cert: readFileSync(certPath, "utf8"), key: readFileSync(keyPath, "utf8") };
+}
+
+/** Makes the revocation list of an authority with openssl. @param expired whether the next one was due long ago. Returns it as PEM. */
+export function makeRevocationList(
+  directory: string,
+  issuer: Certificate,
+  revoked: readonly Certificate[],
+  { expired = false } = {},
+): string {
+  const base = mkdtempSync(join(directory, "crl-"));
+  const [config, database, list] = [join(base, "ca.cnf"), join(base, "index.txt"), join(base, "crl.pem")];
+  writeFileSync(database, "");
+  writeFileSync(config, `[ca]\ndefault_ca=own\n[own]\ndatabase=${database}\ndefault_md=sha256\n`);
+  const openssl = (...args: string[]) => {
+    const authority = ["-config", config, "-cert", issuer.certPath, "-keyfile", issuer.keyPath];
+    execFileSync("openssl", ["ca", ...authority, ...args], { stdio: "pipe" });
+  };
+  for (const { certPath } of revoked) openssl("-revoke", certPath);
+  const until = expired ? ["-crl_lastupdate", "20200101000000Z", "-crl_nextupdate", "20200102000000Z"] : ["-crldays", "2"];
+  openssl("-gencrl", ...until, "-out", list);
+  return readFileSync(list, "utf8");
 }

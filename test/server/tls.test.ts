@@ -12,7 +12,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { subjectAltNames } from "../../src/auth/client-certificates.js";
 import { readTlsMaterial, type TlsFiles } from "../../src/server/tls.js";
-import { type Certificate, type CertificateOptions, makeCertificate } from "../helpers/certificates.js";
+import { type Certificate, type CertificateOptions, makeCertificate, makeRevocationList } from "../helpers/certificates.js";
 import { connectTo, PROTOCOLS } from "../helpers/clients.js";
 import { eventually } from "../helpers/eventually.js";
 import { runPicod } from "../helpers/run-picod.js";
@@ -227,12 +227,19 @@ describe("a certificate", () => {
   it("that cannot be used refuses the start, naming the files", async () => {
     const broken = join(directory, "broken.pem");
     writeFileSync(broken, "-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n");
-    const files = { certPath: server.certPath, keyPath: server.keyPath, clientCaPath: undefined };
+    const files = { certPath: server.certPath, keyPath: server.keyPath, clientCaPath: undefined, clientCrlPath: undefined };
+    const brokenList = join(directory, "broken-crl.pem");
+    writeFileSync(brokenList, "-----BEGIN X509 CRL-----\nnone\n-----END X509 CRL-----\n");
     const none = `${directory}/none.pem`;
     const cases: [files: TlsFiles, why: string][] = [
       [{ ...files, certPath: none }, `cannot read the TLS certificate from file ${none}: no such file`],
       [{ ...files, certPath: broken }, `cannot use the TLS files ${broken}, ${server.keyPath}: `],
       [{ ...files, clientCaPath: server.keyPath }, `cannot use the TLS client CA ${server.keyPath}: it holds no certificate`],
+      [{ ...files, clientCrlPath: broken }, `cannot use the TLS client CRL ${broken}: it holds no revocation list in PEM`],
+      [
+        { ...files, clientCrlPath: brokenList },
+        `cannot use the TLS files ${server.certPath}, ${server.keyPath}, ${brokenList}: `,
+      ],
     ];
     for (const [unusable, why] of cases) expect.soft(() => readTlsMaterial(unusable), why).toThrow(why);
     const args = ["--port", "0", "--tls-cert", server.certPath, "--tls-key", renewed.keyPath];
@@ -307,6 +314,38 @@ describe("a client certificate", () => {
     // A token is good whatever is shown beside it, and a wrong one is not made good by a certificate.
     expect(await stat(daemon, own, TOKEN)).toBe("ok");
     expect(await stat(daemon, gateway, "wrong")).toContain("missing or wrong access token");
+  });
+
+  it("does not count when it was revoked, or nobody can say whether it was", async () => {
+    write(GATEWAY, { name: "other", certificate: "cn:other", scopes: ["files:read"] });
+    const other = client("other");
+    const crl = join(directory, "client-crl.pem");
+    const none = makeRevocationList(directory, clientAuthority, []);
+    writeFileSync(crl, none);
+    const files = ["--tls-client-ca", clientAuthority.certPath, "--tls-client-crl", crl, "--scopes-file", scopesFile];
+    await using daemon = await startTls(...files);
+    const loaded = () => daemon.logs.filter(({ msg }) => msg === "TLS certificate loaded").length;
+    const change = async (list: string) => {
+      const before = loaded();
+      writeFileSync(crl, list);
+      await eventually("it is read again", () => loaded() > before);
+    };
+    const why = "the client certificate does not count: ";
+    expect([await stat(daemon, gateway), await stat(daemon, other)]).toEqual(["ok", "ok"]);
+    // Of another authority first: each counts for its own.
+    const foreign = makeRevocationList(directory, authority, []);
+    await change(foreign + makeRevocationList(directory, clientAuthority, [gateway]));
+    expect(await stat(daemon, gateway)).toContain(`${why}CERT_REVOKED`);
+    expect(await stat(daemon, other)).toBe("ok");
+    await change(makeRevocationList(directory, clientAuthority, [], { expired: true }));
+    expect(await stat(daemon, other)).toContain(`${why}CRL_HAS_EXPIRED`);
+    await change(foreign);
+    expect(await stat(daemon, other)).toContain(`${why}UNABLE_TO_GET_CRL`);
+    writeFileSync(crl, "no list");
+    const kept = "cannot use the changed TLS files; the present ones stay in force";
+    await daemon.waitForLog(({ msg }) => msg === kept);
+    await change(none);
+    expect([await stat(daemon, gateway), await stat(daemon, other)]).toEqual(["ok", "ok"]);
   });
 
   it("is forgotten by the scopes file also on a connection that is open", async () => {
