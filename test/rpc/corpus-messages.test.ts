@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import type { WriteFileRequestSchema } from "../../src/gen/picod/v1/filesystem_pb.js";
 import { type Clients, connectTo } from "../helpers/clients.js";
 import { startDaemon } from "../helpers/start-daemon.js";
@@ -12,6 +13,9 @@ type WriteRequest = MessageInitShape<typeof WriteFileRequestSchema>;
 type Bad = readonly [title: string, call: (clients: Clients) => Promise<unknown>, code: Code, message: RegExp];
 
 const MEBIBYTE = 1024 * 1024;
+/** None of them makes it. */
+const directory = temporaryDirectory();
+const FILE = join(directory.path, "x");
 const LONG = `/${"a/".repeat(MEBIBYTE / 2)}`;
 
 const metadata = (path: string, more = {}): WriteRequest => ({ request: { case: "metadata", value: { path, ...more } } });
@@ -57,7 +61,7 @@ const ON_FILES: readonly Bad[] = [
     Code.InvalidArgument,
     /no such user: "\\u0000"/,
   ],
-  ["WriteFile: an unknown user", write(metadata("/tmp/x", { user: "nobody-at-all" })), Code.InvalidArgument, /no such user/],
+  ["WriteFile: an unknown user", write(metadata(FILE, { user: "nobody-at-all" })), Code.InvalidArgument, /no such user/],
   [
     "Stat: a missing file",
     ({ filesystem }) => filesystem.stat({ path: "/missing/x" }),
@@ -83,7 +87,7 @@ const ON_FILES: readonly Bad[] = [
     Code.OutOfRange,
     /beyond/,
   ],
-  ["WriteFile: a chunk first", write(chunk("x"), metadata("/tmp/x")), Code.InvalidArgument, /expected metadata first, got chunk/],
+  ["WriteFile: a chunk first", write(chunk("x"), metadata(FILE)), Code.InvalidArgument, /expected metadata first, got chunk/],
   [
     "WriteFile: a message without content first",
     write({}),
@@ -92,27 +96,22 @@ const ON_FILES: readonly Bad[] = [
   ],
   [
     "WriteFile: two metadata messages",
-    write(metadata("/tmp/x"), metadata("/tmp/x")),
+    write(metadata(FILE), metadata(FILE)),
     Code.InvalidArgument,
     /expected a chunk, got metadata/,
   ],
   ["WriteFile: no message at all", write(), Code.InvalidArgument, /ended without a metadata message/],
-  ["WriteFile: a mode out of range", write(metadata("/tmp/x", { mode: 0o10000 })), Code.InvalidArgument, /invalid mode: 010000/],
+  ["WriteFile: a mode out of range", write(metadata(FILE, { mode: 0o10000 })), Code.InvalidArgument, /invalid mode: 010000/],
   [
     "WriteFile: a malformed checksum",
-    write(metadata("/tmp/x", { sha256: "xyz" })),
+    write(metadata(FILE, { sha256: "xyz" })),
     Code.InvalidArgument,
     /invalid sha256: expected 64 hex/,
   ],
-  [
-    "WriteFile: an unknown durability",
-    write(metadata("/tmp/x", { durability: 7 })),
-    Code.InvalidArgument,
-    /invalid durability: 7/,
-  ],
+  ["WriteFile: an unknown durability", write(metadata(FILE, { durability: 7 })), Code.InvalidArgument, /invalid durability: 7/],
   [
     "WriteFile: a chunk over the limit",
-    write(metadata("/tmp/x"), chunk("x".repeat(5 * MEBIBYTE))),
+    write(metadata(FILE), chunk("x".repeat(5 * MEBIBYTE))),
     Code.ResourceExhausted,
     /larger than configured/,
   ],
@@ -213,6 +212,11 @@ const ON_COMMANDS: readonly Bad[] = [
     /larger than configured/,
   ],
 ];
+
+afterAll(() => {
+  expect(readdirSync(directory.path)).toEqual([]);
+  directory[Symbol.dispose]();
+});
 
 describe.each(["gRPC", "Connect over HTTP/1.1", "Connect over HTTP/2"] as const)("over %s", (protocol) => {
   it("every malformed request is refused with a message that names the cause, and leaves nothing behind", async () => {

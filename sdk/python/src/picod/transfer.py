@@ -19,6 +19,7 @@ from .v1 import filesystem_pb2_grpc
 
 LAST_CALL_SECONDS = 3.0
 """Time for a call that undoes what failed: enough to connect again once."""
+LAST_CALL_PAUSE_SECONDS = 0.05
 
 _A = TypeVar("_A")
 
@@ -85,10 +86,21 @@ class Transfer:
             return call.result()
 
     def last_call(self, method: str, request: object) -> None:
-        """Makes a call also when it is cancelled, and waits for a new connection when the last one has just broken."""
-        with rpc_errors():
-            call = getattr(self._files, method)
-            call.future(request, timeout=LAST_CALL_SECONDS, wait_for_ready=True, metadata=self._metadata).result()
+        """Makes a call also when it is cancelled, and waits for a new connection when the last one has just broken.
+
+        It may be made twice: a connection that has broken without anybody noticing takes a call with it.
+        """
+        call = getattr(self._files, method)
+        deadline = time.monotonic() + LAST_CALL_SECONDS
+        while (remaining := deadline - time.monotonic()) > 0:
+            try:
+                with rpc_errors():
+                    call.future(request, timeout=remaining, wait_for_ready=True, metadata=self._metadata).result()
+            except UnavailableError:
+                time.sleep(LAST_CALL_PAUSE_SECONDS)
+            else:
+                return
+        raise UnavailableError(f"{method} has found no connection")
 
     def pause(self, seconds: float) -> None:
         """Waits, unless it is cancelled."""
