@@ -39,6 +39,8 @@ export type Reason =
   | "WATCH_LIMIT_REACHED"
   | "TAG_IN_USE"
   | "SCOPE_MISSING"
+  | "POLICY_DENIED"
+  | "POLICY_LIMIT_REACHED"
   | "SHUTTING_DOWN"
   | "INSTANCE_CHANGED";
 

@@ -45,6 +45,8 @@ export const CODE_OF_REASON: Readonly<Record<Reason, Code>> = {
   WATCH_LIMIT_REACHED: Code.ResourceExhausted,
   TAG_IN_USE: Code.AlreadyExists,
   SCOPE_MISSING: Code.PermissionDenied,
+  POLICY_DENIED: Code.PermissionDenied,
+  POLICY_LIMIT_REACHED: Code.ResourceExhausted,
   SHUTTING_DOWN: Code.Unavailable,
   INSTANCE_CHANGED: Code.Aborted,
 };

@@ -87,7 +87,7 @@ class CommitPlace implements Disposable {
   constructor(access: Access, upload: PendingUpload, precondition: WritePrecondition | undefined) {
     this.#access = access;
     this.#upload = upload;
-    this.target = withFileRightsOf(access.user, () => openWriteTarget(access, upload.path));
+    this.target = withFileRightsOf(access, () => openWriteTarget(access, upload.path));
     try {
       assertPrecondition(upload.path, this.target.existing, precondition);
     } catch (error) {
@@ -102,14 +102,14 @@ class CommitPlace implements Disposable {
     if (temporary === undefined && mayBeReplaced(this.target.existing)) temporary = await this.#moveHere(bytes);
     const fd = temporary?.fd ?? storage.fd;
     const owner = fd === storage.fd ? storage.owner : fstatSync(fd, { bigint: true });
-    this.#destination = withFileRightsOf(this.#access.user, () => openDestinationOf(path, this.target, fd, owner, temporary));
+    this.#destination = withFileRightsOf(this.#access, () => openDestinationOf(path, this.target, fd, owner, temporary));
     return this.#destination;
   }
 
   [Symbol.dispose](): void {
     const { storage } = this.#upload;
     const temporary = this.#destination?.temporary;
-    withFileRightsOf(this.#access.user, () => {
+    withFileRightsOf(this.#access, () => {
       if (temporary?.name !== undefined && temporary !== storage.hidden) {
         discard(temporary);
         storage.linkable = false;
@@ -134,7 +134,7 @@ class CommitPlace implements Disposable {
   /** Undefined where the user may write the existing file but not create others beside it. */
   async #moveHere(bytes: number): Promise<TemporaryFile | undefined> {
     const { directoryFd, existing } = this.target;
-    this.#moved = withFileRightsOf(this.#access.user, () => tryTemporary(directoryFd, existing !== undefined));
+    this.#moved = withFileRightsOf(this.#access, () => tryTemporary(directoryFd, existing !== undefined));
     if (this.#moved !== undefined) await copyOver(this.#upload.storage.fd, this.#moved.fd, bytes);
     return this.#moved;
   }

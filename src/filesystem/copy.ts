@@ -2,6 +2,7 @@ import { closeSync } from "node:fs";
 import { constants } from "node:os";
 import { PicodError } from "../errors/picod-error.js";
 import { isDirectory } from "../os/directory.js";
+import { actingGuard } from "../os/path-guard.js";
 import { systemError } from "../os/system-error.js";
 import type { Access } from "./access.js";
 import { DataCopier } from "./copying/copy-data.js";
@@ -54,11 +55,13 @@ function* steps(
   try {
     const from = openPlace(access, source);
     places.push(from);
+    actingGuard()?.assertName(from.directoryFd, from.name, "read");
     const stats = lookAt(from);
     if (stats === undefined) throw systemError("stat", source, constants.errno.ENOENT);
     if (source.endsWith("/") && !isDirectory(stats)) throw systemError("open", source, constants.errno.ENOTDIR);
     const to = openPlace(access, destination, made);
     places.push(to);
+    actingGuard()?.assertName(to.directoryFd, to.name, "write");
     const existing = lookAt(to);
     if (isInside(to, stats) || (existing !== undefined && isSame(existing, stats))) {
       throw new PicodError("INVALID_ARGUMENT", `cannot copy ${source} to ${destination}: that is itself`, { path: destination });

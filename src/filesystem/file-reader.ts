@@ -30,7 +30,7 @@ export class FileReader {
   constructor(access: Access, path: string) {
     const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
     this.#path = path;
-    this.#fd = withFileRightsOf(access.user, () => access.root.open(path, flags));
+    this.#fd = withFileRightsOf(access, () => access.root.open(path, flags));
     try {
       const stats = fstatSync(this.#fd, { bigint: true });
       assertReadable(path, stats);

@@ -57,7 +57,7 @@ export async function* find(
     return toFound(above, entry);
   };
 
-  const fd = withFileRightsOf(access.user, () => openWalk(access, path));
+  const fd = withFileRightsOf(access, () => openWalk(access, path));
   try {
     const steps = walkFiltered(fd, filter, unreadable, options.maxDepth);
     for await (const found of inTurns(access, steps, BATCH_ENTRIES, abortSignal, take)) {

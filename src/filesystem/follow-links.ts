@@ -1,8 +1,9 @@
-import { constants } from "node:os";
+import { closeSync, constants, fstatSync } from "node:fs";
+import { constants as osConstants } from "node:os";
 import { withFileRightsOf } from "../os/credentials.js";
+import { O_PATH, readLinkIn } from "../os/root.js";
 import { errnoName, systemError } from "../os/system-error.js";
 import type { Access } from "./access.js";
-import { stat } from "./stat.js";
 import { assertMayFollow } from "./writing/write-target.js";
 
 /** MAXSYMLINKS of Linux. */
@@ -32,10 +33,10 @@ export function followLinks(access: Access, path: string): string | undefined {
       reached.push(name);
       continue;
     }
-    if (++links > MAX_LINKS) throw systemError("open", path, constants.errno.ELOOP);
+    if (++links > MAX_LINKS) throw systemError("open", path, osConstants.errno.ELOOP);
     // The kernel asks so of the last link alone.
     if (!ahead.some((each) => each !== "" && each !== ".")) {
-      withFileRightsOf(access.user, () => assertMayFollow(access, `/${[...reached, name].join("/")}`));
+      withFileRightsOf(access, () => assertMayFollow(access, `/${[...reached, name].join("/")}`));
     }
     if (target.startsWith("/")) {
       if (target !== realPath && !target.startsWith(`${realPath}/`)) return undefined;
@@ -46,11 +47,17 @@ export function followLinks(access: Access, path: string): string | undefined {
   return `/${reached.join("/")}`;
 }
 
-function linkTarget(access: Access, path: string): string | undefined {
+function linkTarget({ root, user }: Access, path: string): string | undefined {
+  let fd: number | undefined;
   try {
-    return stat(access, path, false).symlinkTarget;
+    return withFileRightsOf({ root, user }, () => {
+      fd = root.open(path, O_PATH | constants.O_NOFOLLOW, 0, "resolve");
+      return fstatSync(fd).isSymbolicLink() ? readLinkIn(fd, "") : undefined;
+    });
   } catch (error) {
     if (errnoName(error) === "ENOENT" || errnoName(error) === "ENOTDIR") return undefined;
     throw error;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
   }
 }

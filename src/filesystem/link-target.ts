@@ -10,7 +10,7 @@ import { stat } from "./stat.js";
 export function linkTarget(access: Access, path: string): EntryInfo | undefined {
   let fd: number | undefined;
   try {
-    fd = withFileRightsOf(access.user, () => access.root.open(path, O_PATH));
+    fd = withFileRightsOf(access, () => access.root.open(path, O_PATH));
     return stat(access, access.root.pathOf(fd), false, true);
   } catch (error) {
     if (errnoName(error) === undefined) throw error;

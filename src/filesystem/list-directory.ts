@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { withFileRightsOf } from "../os/credentials.js";
 import { describeErrno, errnoName, withPath } from "../os/system-error.js";
-import { isTemporaryName } from "../os/temporary-file.js";
+import { isTemporaryName } from "../os/temporary-name.js";
 import type { Access } from "./access.js";
 import { describeEntry, type EntryInfo } from "./entry-info.js";
 import { BATCH_ENTRIES, type FoundEntry, inParts, toFound } from "./walking/found-entries.js";
@@ -27,7 +27,7 @@ export async function* listDirectory(
   const above = path.endsWith("/") ? path : `${path}/`;
   let fd: number | undefined;
   try {
-    fd = withFileRightsOf(access.user, () => openWalk(access, path));
+    fd = withFileRightsOf(access, () => openWalk(access, path));
     const steps = walkAndUnreadable(fd, above, depth === 0 ? Number.POSITIVE_INFINITY : depth);
     // Hidden files of ours are left out.
     const take = (step: WalkedEntry | UnreadableEntry) =>

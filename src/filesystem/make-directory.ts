@@ -37,7 +37,7 @@ export interface MadeDirectory {
 export function makeDirectory(access: Access, path: string, options: MakeDirectoryOptions = {}): MadeDirectory {
   const target = path.replace(TRAILING, "") || "/";
   const made: string[] = [];
-  const fd = withFileRightsOf(access.user, () => {
+  const fd = withFileRightsOf(access, () => {
     try {
       return make(access, target, options, made);
     } catch (error) {
@@ -85,7 +85,7 @@ function setModeOrClose(fd: number, mode: number): void {
 function openExisting(access: Access, path: string, mustNotExist: boolean, found?: BigIntStats): number {
   if (mustNotExist) throw alreadyExists(path, "it exists");
   try {
-    return access.root.open(path, DIRECTORY);
+    return access.root.open(path, DIRECTORY, 0, "pass");
   } catch (error) {
     if (found === undefined || !["ENOTDIR", "ENOENT", "ELOOP"].includes(errnoName(error) ?? "")) throw error;
     throw alreadyExists(path, `it is a ${kindOf(found)}`);

@@ -2,6 +2,7 @@ import { closeSync } from "node:fs";
 import { constants } from "node:os";
 import { PicodError } from "../errors/picod-error.js";
 import { type FileStats, isDirectory } from "../os/directory.js";
+import { actingGuard } from "../os/path-guard.js";
 import { type RenameMode, rename } from "../os/rename.js";
 import { unlinkIn } from "../os/root.js";
 import { errnoName, systemError, withPath } from "../os/system-error.js";
@@ -42,11 +43,13 @@ function* steps(
   try {
     const from = openPlace(access, source);
     places.push(from);
+    actingGuard()?.assertMoved(from);
     const rootIdentity = rootOf(access);
     const stats = lookAt(from);
     assertMovable(from, stats, rootIdentity);
     const to = openPlace(access, destination, mode === "exchange" ? undefined : made);
     places.push(to);
+    actingGuard()?.assertName(to.directoryFd, to.name, "write");
     const existing = lookAt(to);
     if (existing !== undefined) assertMovable(to, existing, rootIdentity);
     if (destination.endsWith("/") && !isDirectory(stats)) throw systemError("move", destination, constants.errno.ENOTDIR);

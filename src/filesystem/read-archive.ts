@@ -6,7 +6,7 @@ import { readXattrs } from "../os/attributes.js";
 import { withFileRightsOf } from "../os/credentials.js";
 import { isDirectory } from "../os/directory.js";
 import { errnoName, withPath } from "../os/system-error.js";
-import { isTemporaryName } from "../os/temporary-file.js";
+import { isTemporaryName } from "../os/temporary-name.js";
 import type { Access } from "./access.js";
 import { ArchiveOutput } from "./archive/archive-output.js";
 import { gzipChunks } from "./archive/gzip-chunks.js";
@@ -59,7 +59,7 @@ export async function* readArchive(
   abortSignal: AbortSignal,
 ): AsyncGenerator<ReadArchiveEvent> {
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
-  const fd = withFileRightsOf(access.user, () => access.root.open(path, flags));
+  const fd = withFileRightsOf(access, () => access.root.open(path, flags));
   const archive = new ArchiveReader(access, path, fd, options, abortSignal);
   try {
     archive.assertArchivable();
@@ -147,7 +147,7 @@ class ArchiveReader {
       if (filter?.usesIgnoreFiles) addIgnoreFilesOf(filter, entry, onUnreadable);
       return true;
     };
-    if (filter?.usesIgnoreFiles) withFileRightsOf(this.#access.user, () => addIgnoreFiles(filter, fd, "", onUnreadable));
+    if (filter?.usesIgnoreFiles) withFileRightsOf(this.#access, () => addIgnoreFiles(filter, fd, "", onUnreadable));
     const steps = walk(fd, { enters, onUnreadable });
     // A turn ends with what has to be waited for.
     for await (const [stop] of inTurns(this.#access, steps, 1, this.#abortSignal, (entry) => this.#take(entry))) {

@@ -4,6 +4,7 @@ import { posix } from "node:path";
 import { PicodError } from "../errors/picod-error.js";
 import { withFileRightsOf } from "../os/credentials.js";
 import { isDirectory, statIn } from "../os/directory.js";
+import { actingGuard } from "../os/path-guard.js";
 import { O_PATH, removeDirectoryIn } from "../os/root.js";
 import { errnoName, systemError, withPath } from "../os/system-error.js";
 import type { Access } from "./access.js";
@@ -39,7 +40,7 @@ export async function remove(
   const removal: Removal = { removed: 0, failure: undefined };
   let target: Target | undefined;
   try {
-    target = withFileRightsOf(access.user, () => openTarget(access, path));
+    target = withFileRightsOf(access, () => openTarget(access, path, recursive));
     const steps = recursive ? removeTree(target, posix.dirname(path), removal) : removeOne(target, removal);
     for await (const [wait] of inTurns(access, steps, 1, abortSignal, (promise) => promise)) await wait;
   } catch (error) {
@@ -63,14 +64,15 @@ function* removeOne({ directoryFd, name }: Target, removal: Removal): Generator<
 }
 
 /** Opens the directory that holds the name. The last name itself is never followed. */
-function openTarget(access: Access, path: string): Target {
+function openTarget(access: Access, path: string, recursive: boolean): Target {
   const rootFd = access.root.openTop();
   const rootIdentity = identityOf(rootFd);
   closeSync(rootFd);
   const name = posix.basename(path);
   if (name === "" || name === "." || name === "..") throw unnamed(access, path, rootIdentity);
-  const directoryFd = access.root.open(posix.dirname(path), O_PATH | constants.O_DIRECTORY);
+  const directoryFd = access.root.open(posix.dirname(path), O_PATH | constants.O_DIRECTORY, 0, "pass");
   try {
+    judgeRemoval(directoryFd, name, recursive);
     const stats = statIn(directoryFd, name);
     if (isSame(stats, rootIdentity)) throw rootProtected(path);
     if (path.endsWith("/") && !isDirectory(stats)) throw systemError("unlink", path, osConstants.errno.ENOTDIR);
@@ -81,9 +83,17 @@ function openTarget(access: Access, path: string): Target {
   }
 }
 
+/** All of a tree, or nothing: each name is judged again when it goes. */
+function judgeRemoval(directoryFd: number, name: string, recursive: boolean): void {
+  const guard = actingGuard();
+  if (guard === undefined) return;
+  guard.assertName(directoryFd, name, "write");
+  if (recursive) guard.assertTree({ directoryFd, name }, "write", isDirectory(statIn(directoryFd, name)));
+}
+
 /** As rm(1) and rmdir(2): what ends in dots is refused, and so is `/`. */
 function unnamed(access: Access, path: string, rootIdentity: Identity): Error {
-  const fd = access.root.open(path, O_PATH);
+  const fd = access.root.open(path, O_PATH, 0, "pass");
   try {
     if (isSame(identityOf(fd), rootIdentity)) return rootProtected(path);
     return new PicodError("INVALID_PATH", `cannot remove ${path}: name the directory itself instead of ending in dots`, { path });

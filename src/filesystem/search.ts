@@ -54,7 +54,7 @@ export async function* search(
   const { patterns, ...threadOptions } = options;
   const filter = new PathFilter(patterns);
   using _slot = await slots.take(abortSignal);
-  const fd = withFileRightsOf(access.user, () => access.root.open(path, READ));
+  const fd = withFileRightsOf(access, () => access.root.open(path, READ));
   const open = new Set([fd]);
   try {
     const kind = kindOf(fstatSync(fd, { bigint: true }));

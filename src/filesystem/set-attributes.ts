@@ -36,13 +36,14 @@ export function setAttributes(access: Access, path: string, changes: AttributeCh
   const gid = group === undefined ? undefined : findGroup(access, group);
   const xattrNames = [...Object.keys(setXattrs), ...removeXattrs];
   for (const name of xattrNames) assertXattrName(name);
-  const fd = withFileRightsOf(access.user, () => access.root.open(path, noFollow ? O_PATH | constants.O_NOFOLLOW : O_PATH));
+  const flags = noFollow ? O_PATH | constants.O_NOFOLLOW : O_PATH;
+  const fd = withFileRightsOf(access, () => access.root.open(path, flags, 0, "write"));
   try {
     if (fstatSync(fd).isSymbolicLink()) {
       if (mode !== undefined) throw linkHasNone(path, "mode");
       if (xattrNames.length > 0) throw linkHasNone(path, "user xattrs");
     }
-    withFileRightsOf(access.user, () => {
+    withFileRightsOf(access, () => {
       if (uid !== undefined || gid !== undefined) changeOwner(fd, uid, gid);
       if (mode !== undefined) changeMode(fd, mode);
       for (const [name, value] of Object.entries(setXattrs)) setXattr(fd, name, value);

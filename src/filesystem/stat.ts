@@ -12,10 +12,10 @@ import { describeEntry, type EntryInfo } from "./entry-info.js";
  */
 export function stat(access: Access, path: string, followSymlinks: boolean, xattrs = false): EntryInfo {
   const flags = followSymlinks ? O_PATH : O_PATH | constants.O_NOFOLLOW;
-  const fd = withFileRightsOf(access.user, () => access.root.open(path, flags));
+  const fd = withFileRightsOf(access, () => access.root.open(path, flags));
   try {
     const entry = describeOpened(access, path, fd);
-    return xattrs ? { ...entry, xattrs: withFileRightsOf(access.user, () => readXattrs(fd, "user.")) } : entry;
+    return xattrs ? { ...entry, xattrs: withFileRightsOf(access, () => readXattrs(fd, "user.")) } : entry;
   } catch (error) {
     throw withPath(error, path);
   } finally {

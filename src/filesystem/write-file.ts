@@ -59,7 +59,7 @@ export class FileWriter {
     this.#options = options;
     this.#start = Number(options.offset ?? 0n);
     this.#hash = options.sha256 === undefined ? undefined : createHash("sha256");
-    [this.#target, this.#destination] = withFileRightsOf(access.user, () => open(access, path, options));
+    [this.#target, this.#destination] = withFileRightsOf(access, () => open(access, path, options));
   }
 
   /** Takes one chunk; it may be reused when the promise has settled. @throws SIZE_MISMATCH, errno of write(2). */
@@ -112,7 +112,7 @@ export class FileWriter {
   /** Closes what was opened and, without a commit, removes what was made. */
   close(): void {
     const { temporary, fd, existingFd } = this.#destination;
-    withFileRightsOf(this.#access.user, () => {
+    withFileRightsOf(this.#access, () => {
       if (temporary !== undefined) discard(temporary);
       closeSync(this.#target.directoryFd);
       if (!this.#committed) removeMadeDirectories(this.#access, this.#target.madeDirectories);

@@ -1,6 +1,7 @@
 import { chmodSync } from "node:fs";
 import { libc } from "./libc.js";
 import { decodePath, encodePath } from "./path-bytes.js";
+import { actingGuard } from "./path-guard.js";
 import { check, errnoName } from "./system-error.js";
 
 const AT_FDCWD = -100;
@@ -17,16 +18,19 @@ const nameOf = (fd: number): string => `/proc/self/fd/${fd}`;
 
 /** Undefined leaves as it is. @throws errno of fchownat(2). */
 export function changeOwner(fd: number, uid: number | undefined, gid: number | undefined): void {
+  actingGuard()?.assertChanges(fd);
   check(libc.fchownat(fd, "", uid ?? KEEP_ID, gid ?? KEEP_ID, AT_EMPTY_PATH), "chown");
 }
 
 /** Permission bits, exactly. @throws errno of chmod(2). */
 export function changeMode(fd: number, mode: number): void {
+  actingGuard()?.assertChanges(fd);
   chmodSync(nameOf(fd), mode);
 }
 
 /** Nanoseconds since 1970; undefined leaves as it is. @throws errno of utimensat(2). */
 export function changeTimes(fd: number, accessedNs: bigint | undefined, modifiedNs: bigint | undefined): void {
+  actingGuard()?.assertChanges(fd);
   const times = BigInt64Array.of(...timespec(accessedNs), ...timespec(modifiedNs));
   check(libc.utimensat(AT_FDCWD, nameOf(fd), times, 0), "utime");
 }
@@ -42,11 +46,13 @@ const xattrBytes = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Names as decodePath makes them. @throws errno of setxattr(2). */
 export function setXattr(fd: number, name: string, value: Uint8Array): void {
+  actingGuard()?.assertChanges(fd);
   check(libc.setxattr(nameOf(fd), encodePath(name), value, value.length, 0), "setxattr");
 }
 
 /** One that is missing is no error. @throws errno of removexattr(2). */
 export function removeXattr(fd: number, name: string): void {
+  actingGuard()?.assertChanges(fd);
   try {
     check(libc.removexattr(nameOf(fd), encodePath(name)), "removexattr");
   } catch (error) {

@@ -1,6 +1,7 @@
 import { constants } from "node:os";
 import { Capabilities } from "./capabilities.js";
 import { libc, SYSCALL } from "./libc.js";
+import { guardedBy, type PathGuard } from "./path-guard.js";
 import { check, systemError } from "./system-error.js";
 import type { User } from "./users.js";
 
@@ -27,13 +28,25 @@ export function hasRightsOfAnother(): boolean {
   return actsAsAnother;
 }
 
+/** What a file operation may do: what its user may, and what the root that it works on lets through. */
+export interface FileRights {
+  readonly user: User;
+  /** Undefined: paths are not judged. */
+  readonly root?: { readonly guard: PathGuard | undefined };
+}
+
 /**
- * Runs one synchronous file operation with exactly the rights of `user`, as NFS servers do: file system uid, gid and groups of
+ * Runs one synchronous file operation judged by the guard of its root, and with exactly the rights of its user, as NFS servers do: file system uid, gid and groups of
  * the main thread are switched around it, and no capability is in effect for that moment. setfsuid(2) would leave some, of which
  * CAP_SYS_PTRACE opens much of /proc. Nothing may be awaited inside. @throws EPERM when this root may not become others (no
  * CAP_SETUID or CAP_SETGID).
  */
-export function withFileRightsOf<T>(user: User, operation: () => T): T {
+export function withFileRightsOf<T>({ user, root }: FileRights, operation: () => T): T {
+  if (root?.guard === undefined) return withUserRights(user, operation);
+  return guardedBy(root.guard, () => withUserRights(user, operation));
+}
+
+function withUserRights<T>(user: User, operation: () => T): T {
   if (!changesIdentity(user)) return operation();
   try {
     setGroups(Uint32Array.from(user.groups));

@@ -25,7 +25,7 @@ export function readEnvironment(pid: number): string[] | undefined {
   if (owner === undefined) return undefined;
   // Without CAP_SYS_PTRACE even root may look into another user's process only as that user (PTRACE_MODE_FSCREDS of ptrace(2)).
   const user = { name: "", uid: owner.uid, gid: owner.gid, home: "/", shell: "", groups: [owner.gid] };
-  return withFileRightsOf(user, () => readText(`/proc/${pid}/environ`))?.split("\0");
+  return withFileRightsOf({ user }, () => readText(`/proc/${pid}/environ`))?.split("\0");
 }
 
 function readEntry(pid: number): ProcessEntry | undefined {

@@ -2,6 +2,7 @@ import { constants } from "node:os";
 import { statIn } from "./directory.js";
 import { libc } from "./libc.js";
 import { encodePath } from "./path-bytes.js";
+import { actingGuard } from "./path-guard.js";
 import { check, errnoName, systemError } from "./system-error.js";
 
 /** A name in an opened directory. */
@@ -20,6 +21,7 @@ const FLAGS: Readonly<Record<RenameMode, number>> = { replace: 0, free: RENAME_N
 
 /** Renames in one step. @throws EEXIST with `free`; errno of renameat2(2). */
 export function rename(from: NameIn, to: NameIn, mode: RenameMode): void {
+  actingGuard()?.assertRenames(from, to, mode === "exchange");
   try {
     renameWith(from, to, FLAGS[mode]);
   } catch (error) {

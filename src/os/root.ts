@@ -1,9 +1,14 @@
-import { closeSync, constants, openSync, readlinkSync, realpathSync } from "node:fs";
+import { closeSync, constants, openSync, realpathSync } from "node:fs";
 import { constants as osConstants } from "node:os";
+import { posix } from "node:path";
 import { hasRightsOfAnother } from "./credentials.js";
 import { libc, SYSCALL } from "./libc.js";
 import { decodePath, encodePath } from "./path-bytes.js";
-import { check, systemError } from "./system-error.js";
+import { actingGuard, guardedBy, PathGuard, type PathUse, useOf } from "./path-guard.js";
+import type { PathRules } from "./path-rules.js";
+import { realPathOf } from "./real-path.js";
+import { check, errnoName, systemError } from "./system-error.js";
+import { wouldBePath } from "./would-be-path.js";
 
 /** A descriptor that names a place without opening it for reading or writing, open(2). Node's constants lack it. */
 export const O_PATH = 0o10000000;
@@ -27,17 +32,20 @@ const RESOLVE_ATTEMPTS = 64;
 export class Root {
   /** Where it is, as commands see it; `/` confines nothing. */
   readonly realPath: string;
+  /** Judges everything that is opened of it; undefined: all may be opened. */
+  readonly guard: PathGuard | undefined;
   readonly #fd: number | undefined;
   readonly #hasOpenat2: boolean;
   /** Directories that nothing outside is opened of; undefined: all of the root is. */
   readonly #prefixes: readonly string[] | undefined;
 
   /**
-   * `/` confines nothing. @param directory or a root, of which nothing is opened but what is below the prefixes.
+   * `/` confines nothing. @param directory or a root, of which nothing is opened but what is below the prefixes, and what the rules grant.
    * @throws when another directory cannot be opened, or the kernel has no openat2 (before Linux 5.6).
    */
-  constructor(directory: string | Root, prefixes?: readonly string[]) {
+  constructor(directory: string | Root, prefixes?: readonly string[], rules?: PathRules) {
     this.#prefixes = prefixes;
+    this.guard = rules && new PathGuard(rules);
     if (directory instanceof Root) {
       this.realPath = directory.realPath;
       this.#hasOpenat2 = directory.#hasOpenat2;
@@ -52,7 +60,8 @@ export class Root {
 
   /** The same for two that open the same. */
   get confinement(): string {
-    return this.#prefixes === undefined ? "" : JSON.stringify(this.#prefixes);
+    if (this.guard === undefined) return this.#prefixes === undefined ? "" : JSON.stringify(this.#prefixes);
+    return JSON.stringify([this.#prefixes ?? null, this.guard.rules.key]);
   }
 
   /** Whether a path, by its text, is below one of the prefixes. Links are for the kernel to judge, when it is opened. */
@@ -61,14 +70,74 @@ export class Root {
   }
 
   /**
-   * Opens an absolute path. CLOEXEC is always set. For another user than the daemon's own no link of /proc is followed: the kernel lets a
-   * process through all of its own, and descriptors of the daemon lead to where other users' operations are. @throws the errno of openat(2).
+   * Opens an absolute path. CLOEXEC is always set. For another user than the daemon's own, and where paths are judged, no link of /proc is
+   * followed: the kernel lets a process through all of its own, and descriptors of the daemon lead to where other users' operations are.
+   * @param use what it is judged for, where it is. @throws the errno of openat(2), the denial of the rules.
    */
-  open(path: string, flags: number, mode = 0): number {
+  open(path: string, flags: number, mode = 0, use: PathUse = useOf(flags)): number {
+    if (this.guard === undefined) return this.#open(path, flags, mode);
+    if ((flags & constants.O_CREAT) !== 0) return this.#create(path, flags, mode);
+    const fd = this.#openPlace(this.guard, path, O_PATH | (flags & (constants.O_NOFOLLOW | constants.O_DIRECTORY)), use);
+    try {
+      const isPlace = (flags & O_PATH) !== 0;
+      this.guard.assertOpened(fd, use, !isPlace || use === "write");
+      if (isPlace) return fd;
+    } catch (error) {
+      closeSync(fd);
+      throw error;
+    }
+    return openAgain(fd, path, flags);
+  }
+
+  #open(path: string, flags: number, mode: number): number {
     if (this.#prefixes !== undefined) return this.#openWithin(this.#prefixes, path, flags, mode);
-    if (this.#fd !== undefined) return openBelow(this.#fd, path, flags, mode, RESOLVE_IN_ROOT);
-    if (this.#hasOpenat2 && hasRightsOfAnother()) return openBelow(AT_FDCWD, path, flags, mode, RESOLVE_NO_MAGICLINKS);
+    if (this.#fd !== undefined) return openBelow(this.#fd, path, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+    if (this.guard !== undefined || (this.#hasOpenat2 && hasRightsOfAnother())) {
+      return openBelow(AT_FDCWD, path, flags, mode, RESOLVE_NO_MAGICLINKS);
+    }
     return check(libc.openat(AT_FDCWD, encodePath(path), flags | O_CLOEXEC, mode), "open", path);
+  }
+
+  /** Names a place without any effect on what is there. What is missing is missing only to those who may know. */
+  #openPlace(guard: PathGuard, path: string, flags: number, use: PathUse): number {
+    try {
+      return this.#open(path, flags, 0);
+    } catch (error) {
+      if (errnoName(error) === undefined || use === "resolve") throw error;
+      const missing = this.#wouldBe(path);
+      throw guard.mayMiss(missing, use) ? error : guard.denialOf(missing, use);
+    }
+  }
+
+  /** A file that is not there yet: no link is followed, and nobody else's is opened. */
+  #create(path: string, flags: number, mode: number): number {
+    const name = posix.basename(path);
+    if (path.endsWith("/") || name === "." || name === "..") throw systemError("open", path, osConstants.errno.EISDIR);
+    const directoryFd = this.open(posix.dirname(path), O_PATH | constants.O_DIRECTORY, 0, "pass");
+    try {
+      return guardedBy(this.guard, () => openIn(directoryFd, name, flags | constants.O_EXCL, mode));
+    } finally {
+      closeSync(directoryFd);
+    }
+  }
+
+  #wouldBe(path: string): string | undefined {
+    const found = wouldBePath(path, (each) => {
+      let fd: number;
+      try {
+        fd = this.#open(each, O_PATH | constants.O_NOFOLLOW, 0);
+      } catch {
+        return undefined;
+      }
+      try {
+        return readLinkIn(fd, "");
+      } catch {
+        return "";
+      } finally {
+        closeSync(fd);
+      }
+    });
+    return found === undefined || this.#fd === undefined ? found : posix.join(this.realPath, found);
   }
 
   /** Names the root itself, to tell it from others, to those also who may open nothing of it but what is below a prefix. */
@@ -123,9 +192,13 @@ function outside(path: string): NodeJS.ErrnoException {
   return systemError("open", path, osConstants.errno.EACCES);
 }
 
-/** Where what was opened really is. Not to be called with the rights of another user, who may not look at the daemon's descriptors. */
-export function realPathOf(fd: number): string {
-  return readlinkSync(`/proc/self/fd/${fd}`);
+/** What was named, opened as it is to be used, whoever has renamed it since. Closes the descriptor that names it. */
+function openAgain(fd: number, path: string, flags: number): number {
+  try {
+    return check(libc.openat(AT_FDCWD, `/proc/self/fd/${fd}`, (flags & ~constants.O_NOFOLLOW) | O_CLOEXEC, 0), "open", path);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 function openBelow(directoryFd: number, path: string, flags: number, mode: number, resolve: bigint): number {
@@ -146,8 +219,25 @@ function hasOpenat2(): boolean {
   return fd >= 0;
 }
 
-/** Opens one name in an opened directory; a last symbolic link is not followed. */
+/**
+ * Opens one name in an opened directory; a last symbolic link is not followed. A directory, and a name that is not opened for its content, are
+ * not judged: what is done with them is. @throws errno of openat(2), the denial of the acting guard.
+ */
 export function openIn(directoryFd: number, name: string, flags: number, mode = 0): number {
+  const guard = (flags & (O_PATH | constants.O_DIRECTORY)) === 0 ? actingGuard() : undefined;
+  guard?.assertName(directoryFd, name, useOf(flags));
+  const fd = openUnjudged(directoryFd, name, flags, mode);
+  try {
+    guard?.assertOneName(fd, useOf(flags));
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+/** The same for a file that has no name yet, or one of ours. */
+export function openUnjudged(directoryFd: number, name: string, flags: number, mode = 0): number {
   return check(libc.openat(directoryFd, encodePath(name), flags | constants.O_NOFOLLOW | O_CLOEXEC, mode), "open", name);
 }
 
@@ -160,16 +250,25 @@ export function readLinkIn(directoryFd: number, name: string): string {
 }
 
 export function makeDirectoryIn(directoryFd: number, name: string, mode: number): void {
+  actingGuard()?.assertMakesDirectory(directoryFd, name);
   check(libc.mkdirat(directoryFd, encodePath(name), mode), "mkdir", name);
 }
 
 const AT_REMOVEDIR = 0x200;
 
 export function removeDirectoryIn(directoryFd: number, name: string): void {
+  actingGuard()?.assertName(directoryFd, name, "write");
+  check(libc.unlinkat(directoryFd, encodePath(name), AT_REMOVEDIR), "rmdir", name);
+}
+
+/** Takes back a directory that was made. */
+export function removeMadeDirectoryIn(directoryFd: number, name: string): void {
+  actingGuard()?.assertMakesDirectory(directoryFd, name);
   check(libc.unlinkat(directoryFd, encodePath(name), AT_REMOVEDIR), "rmdir", name);
 }
 
 /** Removes a name that is not a directory's. */
 export function unlinkIn(directoryFd: number, name: string): void {
+  actingGuard()?.assertName(directoryFd, name, "write");
   check(libc.unlinkat(directoryFd, encodePath(name), 0), "unlink", name);
 }

@@ -1,8 +1,9 @@
-import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
+import { hiddenName } from "./hidden-name.js";
 import { libc } from "./libc.js";
 import { encodePath } from "./path-bytes.js";
-import { openIn } from "./root.js";
+import { actingGuard } from "./path-guard.js";
+import { openUnjudged } from "./root.js";
 import { check, errnoName } from "./system-error.js";
 
 const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
@@ -24,14 +25,16 @@ export interface TemporaryFile {
 
 /** @throws EACCES, EROFS, ENOSPC, … when nothing may be created in that directory. */
 export function createTemporaryFile(directoryFd: number): TemporaryFile {
+  actingGuard()?.assertMakesIn(directoryFd);
   try {
-    const fd = openIn(directoryFd, ".", O_TMPFILE | constants.O_RDWR, 0o600);
+    const fd = openUnjudged(directoryFd, ".", O_TMPFILE | constants.O_RDWR, 0o600);
     return { fd, directoryFd, name: undefined };
   } catch (error) {
     if (!["EOPNOTSUPP", "EISDIR", "EINVAL", "ENOENT"].includes(errnoName(error) ?? "")) throw error;
   }
-  const name = hiddenName();
-  return { fd: openIn(directoryFd, name, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600), directoryFd, name };
+  const name = hiddenName(undefined);
+  const fd = openUnjudged(directoryFd, name, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600);
+  return { fd, directoryFd, name };
 }
 
 /**
@@ -40,12 +43,13 @@ export function createTemporaryFile(directoryFd: number): TemporaryFile {
  */
 export function publish(file: TemporaryFile, name: string, replace: boolean): void {
   const { directoryFd } = file;
+  actingGuard()?.assertName(directoryFd, name, "write");
   if (file.name === undefined && !replace) {
     link(file, name);
     return;
   }
   if (file.name === undefined) {
-    const hidden = hiddenName();
+    const hidden = hiddenName(undefined);
     link(file, hidden);
     file.name = hidden;
   }
@@ -62,15 +66,6 @@ export function discard(file: TemporaryFile): void {
   check(libc.unlinkat(file.directoryFd, name, 0), "unlink", name);
 }
 
-/** Whether a name is of the form that hidden names of ours have: nobody is shown those. */
-export function isTemporaryName(name: string): boolean {
-  return /^\.picod-[0-9a-f]{16}\.tmp$/.test(name);
-}
-
 function link(file: TemporaryFile, name: string): void {
   check(libc.linkat(AT_FDCWD, `/proc/self/fd/${file.fd}`, file.directoryFd, encodePath(name), AT_SYMLINK_FOLLOW), "link", name);
-}
-
-export function hiddenName(): string {
-  return `.picod-${randomBytes(8).toString("hex")}.tmp`;
 }

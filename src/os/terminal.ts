@@ -28,14 +28,14 @@ const TIOCSWINSZ = 0x5414;
 /** A new pseudo-terminal that belongs to `user`. @throws ENOENT without devpts, EACCES, EMFILE, ENOSPC when there are too many. */
 export function openTerminal(user: User, size: TerminalSize): Terminal {
   // The kernel gives the other side to whoever opens this one.
-  const masterFd = withFileRightsOf(user, () => openSync("/dev/ptmx", constants.O_RDWR | constants.O_NOCTTY));
+  const masterFd = withFileRightsOf({ user }, () => openSync("/dev/ptmx", constants.O_RDWR | constants.O_NOCTTY));
   try {
     const number = new Int32Array(1);
     check(libc.ioctl(masterFd, TIOCSPTLCK, number), "unlockpt");
     check(libc.ioctl(masterFd, TIOCGPTN, number), "ptsname");
     resizeTerminal(masterFd, size);
     const path = `/dev/pts/${number[0]}`;
-    const slaveFd = withFileRightsOf(user, () => openSync(path, constants.O_RDWR | constants.O_NOCTTY));
+    const slaveFd = withFileRightsOf({ user }, () => openSync(path, constants.O_RDWR | constants.O_NOCTTY));
     return { masterFd, slaveFd, path };
   } catch (error) {
     closeSync(masterFd);

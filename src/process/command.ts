@@ -59,7 +59,7 @@ function limitsPrelude(limits: ResourceLimits): string {
 export function findProgram(name: string, path: string, user: User): string | undefined {
   if (name.includes("/")) return name;
   const candidates = path.split(":").map((directory) => `${directory === "" ? "." : directory}/${name}`);
-  return withFileRightsOf(user, () => candidates.find(isExecutable));
+  return withFileRightsOf({ user }, () => candidates.find(isExecutable));
 }
 
 function isExecutable(path: string): boolean {
@@ -76,7 +76,7 @@ function isExecutable(path: string): boolean {
 export function assertWorkingDirectory(cwd: string, user: User): void {
   try {
     // The dot makes the kernel check the right to enter, not only to find.
-    closeSync(withFileRightsOf(user, () => openSync(`${cwd}/.`, O_PATH | constants.O_DIRECTORY)));
+    closeSync(withFileRightsOf({ user }, () => openSync(`${cwd}/.`, O_PATH | constants.O_DIRECTORY)));
   } catch (error) {
     if (errnoName(error) !== undefined) Object.assign(error as object, { syscall: "chdir", path: cwd });
     throw error;

@@ -55,6 +55,8 @@ const DOCUMENTED_IN: Readonly<Record<Reason, readonly string[]>> = {
   WATCH_LIMIT_REACHED: ["filesystem.proto"],
   TAG_IN_USE: ["process.proto"],
   SCOPE_MISSING: ["filesystem.proto", "process.proto"],
+  POLICY_DENIED: ["filesystem.proto", "process.proto"],
+  POLICY_LIMIT_REACHED: ["filesystem.proto"],
   SHUTTING_DOWN: ["process.proto"],
   INSTANCE_CHANGED: ["process.proto"],
 };

@@ -3,6 +3,7 @@ import { type ReadFileOptions, readFile } from "../../src/filesystem/read-file.j
 import { FileWriter, type WriteFileOptions, type WriteFileResult } from "../../src/filesystem/write-file.js";
 import { Root } from "../../src/os/root.js";
 import { UserDatabase } from "../../src/os/users.js";
+import { GlobRules, type GrantedPaths } from "../../src/policy/glob-rules.js";
 
 /** File operations as a user, root by default. */
 export function accessAs(user = "root", root = "/"): Access {
@@ -44,4 +45,16 @@ export async function readWhole(
   }
   if (!/^oc*s$/.test(kinds)) throw new Error(`events out of order: ${kinds}`);
   return { content: Buffer.concat(chunks), sha256 };
+}
+
+/** The same with paths that a policy grants, `~` being the user's home. */
+export function accessGranted(
+  granted: Partial<Omit<GrantedPaths, "capability">>,
+  user = "root",
+  { root = "/", prefixes }: { root?: string; prefixes?: readonly string[] } = {},
+): Access {
+  const access = accessAs(user, root);
+  const { readPaths = [], writePaths = [], deniedPaths = [], maxFileSizeBytes } = granted;
+  const rules = new GlobRules({ capability: "tested", readPaths, writePaths, deniedPaths, maxFileSizeBytes }, access.user.home);
+  return { ...access, root: new Root(access.root, prefixes, rules) };
 }

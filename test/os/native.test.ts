@@ -21,7 +21,7 @@ const status = (field: string) =>
 describe("credentials", () => {
   it("are the user's inside and the daemon's again outside, also after an error", () => {
     const own = [status("Uid"), status("Gid"), status("Groups"), status("CapEff")];
-    withFileRightsOf(nobody, () => {
+    withFileRightsOf({ user: nobody }, () => {
       expect([status("Uid"), status("Gid"), status("Groups")]).toEqual(["0\t0\t0\t65534", "0\t0\t0\t65534", "65534"]);
     });
     withIdentityOf(nobody, () => {
@@ -31,7 +31,8 @@ describe("credentials", () => {
         "0000000000000000",
       ]);
     });
-    for (const within of [withFileRightsOf, withIdentityOf]) {
+    const asNobody = (_: unknown, run: () => void) => withFileRightsOf({ user: nobody }, run);
+    for (const within of [asNobody, withIdentityOf]) {
       expect(() =>
         within(nobody, () => {
           throw new Error("inside");

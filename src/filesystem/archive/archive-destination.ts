@@ -1,10 +1,10 @@
 import { closeSync, constants, fstatSync } from "node:fs";
 import { constants as osConstants } from "node:os";
 import { changeMode } from "../../os/attributes.js";
+import { hiddenName } from "../../os/hidden-name.js";
 import { rename } from "../../os/rename.js";
 import { makeDirectoryIn, O_PATH, openIn, removeDirectoryIn } from "../../os/root.js";
 import { errnoName, systemError, withPath } from "../../os/system-error.js";
-import { hiddenName } from "../../os/temporary-file.js";
 import type { Access } from "../access.js";
 import { removeStaged } from "../copying/remove-staged.js";
 import { DescriptorReserve } from "../walking/descriptor-reserve.js";
@@ -61,7 +61,7 @@ export function openInPlace(access: Access, path: string): ArchiveDestination {
 export function openStaged(access: Access, path: string): ArchiveDestination {
   const target = openWriteTarget(access, path.replace(/(?<=.)(\/\.?)+$/, ""));
   const { directoryFd, existing, followedLink, madeDirectories } = target;
-  const name = hiddenName();
+  const name = hiddenName(target.name);
   let reserve: DescriptorReserve | undefined;
   let fd: number | undefined;
   try {

@@ -1,10 +1,12 @@
 import { closeSync } from "node:fs";
 import { constants } from "node:os";
 import { type FileStats, isDirectory } from "../../os/directory.js";
+import { hiddenName } from "../../os/hidden-name.js";
+import { actingGuard } from "../../os/path-guard.js";
 import { rename } from "../../os/rename.js";
 import { makeDirectoryIn, openIn, unlinkIn } from "../../os/root.js";
 import { errnoName, systemError, withPath } from "../../os/system-error.js";
-import { hiddenName, isTemporaryName } from "../../os/temporary-file.js";
+import { isTemporaryName } from "../../os/temporary-name.js";
 import { type Attributes, attributesOf, giveAttributes } from "../attributes.js";
 import { kindOf } from "../entry-info.js";
 import { Descent, OPEN_DIRECTORY, openAsPlace } from "../walking/descent.js";
@@ -87,8 +89,9 @@ export class TreeCopy {
     const fd = naming(this.#from.path, () => openIn(this.#from.directoryFd, this.#from.name, OPEN_DIRECTORY));
     try {
       this.#enter({ ...this.#from, directoryFd: fd, name: "." }, stats, this.#to.name, this.#to.path);
+      const onHidden = (directoryFd: number, name: string) => actingGuard()?.assertName(directoryFd, name, "read");
       const onUnreadable = (below: string, error: unknown) => naming(`${above}/${below}`, () => raise(error));
-      for (const entry of walk(fd, { enters: isWanted, onUnreadable })) {
+      for (const entry of walk(fd, { enters: isWanted, onHidden, onUnreadable })) {
         if (entry !== undefined && isWanted(entry)) yield* this.#copyEntry(entry, `${above}/${entry.relativePath}`);
         yield undefined;
       }
@@ -116,7 +119,7 @@ export class TreeCopy {
     });
     naming(path, () => {
       const merges = !above.hidden && this.#mergesInto({ directoryFd: fd, name, path });
-      const own = merges || above.hidden ? name : hiddenName();
+      const own = merges || above.hidden ? name : hiddenName(name);
       if (!merges) makeDirectoryIn(fd, own, 0o700);
       this.#levels.push({
         above,
@@ -202,7 +205,7 @@ export class TreeCopy {
 function arrive(to: NamedFile, arrival: Arrival, make: (name: string) => boolean | undefined): boolean {
   return naming(to.path, () => {
     if (arrival === "new") return make(to.name) !== false;
-    const hidden = { directoryFd: to.directoryFd, name: hiddenName() };
+    const hidden = { directoryFd: to.directoryFd, name: hiddenName(to.name) };
     try {
       if (make(hidden.name) === false) return false;
       rename(hidden, to, arrival === "free" ? "free" : "replace");
@@ -210,6 +213,7 @@ function arrive(to: NamedFile, arrival: Arrival, make: (name: string) => boolean
     } finally {
       // Left over also where both are names of one file: then renaming does nothing.
       unlinkIfThere(hidden.directoryFd, hidden.name);
+      actingGuard()?.unstage(hidden.name);
     }
   });
 }

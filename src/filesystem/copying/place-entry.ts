@@ -1,8 +1,10 @@
+import { hiddenName } from "../../os/hidden-name.js";
 import { libc } from "../../os/libc.js";
 import { encodePath } from "../../os/path-bytes.js";
+import { actingGuard } from "../../os/path-guard.js";
 import { removeDirectoryIn, unlinkIn } from "../../os/root.js";
 import { check, errnoName } from "../../os/system-error.js";
-import { discard, hiddenName, publish, type TemporaryFile } from "../../os/temporary-file.js";
+import { discard, publish, type TemporaryFile } from "../../os/temporary-file.js";
 
 /**
  * Creates an entry under a name, in place of whatever has it: then it is created under a hidden name and renamed, so that there is always
@@ -15,13 +17,14 @@ export function placeEntry(directoryFd: number, name: string, create: (name: str
   } catch (error) {
     if (errnoName(error) !== "EEXIST") throw error;
   }
-  const hidden = hiddenName();
+  const hidden = hiddenName(name);
   create(hidden);
   try {
     replacing(directoryFd, name, () => check(libc.renameat(directoryFd, hidden, directoryFd, encodePath(name)), "rename", name));
   } finally {
     // Renaming over another name of the same file does nothing.
     unlinkIfThere(directoryFd, hidden);
+    actingGuard()?.unstage(hidden);
   }
 }
 

@@ -46,7 +46,7 @@ function* makeRemovable(directoryFd: number, name: string): Generator<Step, void
   const fd = openIn(directoryFd, name, OPEN_DIRECTORY);
   try {
     const enters: WalkEnters = (entry) => unlock(entry.directoryFd, entry.name, entry.stats);
-    for (const _entry of walk(fd, { enters, onUnreadable: () => undefined })) yield undefined;
+    for (const _entry of walk(fd, { hides: false, enters, onUnreadable: () => undefined })) yield undefined;
   } finally {
     closeSync(fd);
   }

@@ -1,7 +1,7 @@
 import { ANY, type CharacterSet, SegmentGlob, STAR, type Steps, type Token } from "./glob-segment.js";
 
 /** Any number of directories, also none. */
-const DIRECTORIES = "**";
+export const DIRECTORIES = "**";
 
 /** A glob of whole paths, or, without a slash, of names. */
 export class Glob {
@@ -51,7 +51,7 @@ export class Glob {
 }
 
 /** Cuts at slashes, those in brackets left alone; a backslash before a slash changes nothing. */
-function splitSegments(pattern: string): string[] {
+export function splitSegments(pattern: string): string[] {
   const segments = [""];
   for (let at = 0; at < pattern.length; ) {
     let end = at + 1;
@@ -65,7 +65,7 @@ function splitSegments(pattern: string): string[] {
   return segments;
 }
 
-function parseSegment(segment: string): Token[] {
+export function parseSegment(segment: string): Token[] {
   const tokens: Token[] = [];
   for (let at = 0; at < segment.length; ) {
     let code = segment.codePointAt(at) as number;

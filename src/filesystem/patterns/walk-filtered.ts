@@ -1,4 +1,4 @@
-import { isTemporaryName } from "../../os/temporary-file.js";
+import { isTemporaryName } from "../../os/temporary-name.js";
 import type { Unreadable } from "../walking/unreadable.js";
 import { type WalkedEntry, walk } from "../walking/walk.js";
 import { addIgnoreFiles, addIgnoreFilesOf } from "./ignore-files.js";

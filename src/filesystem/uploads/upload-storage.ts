@@ -1,5 +1,6 @@
 import { close, closeSync, constants, fstatSync } from "node:fs";
 import { withFileRightsOf } from "../../os/credentials.js";
+import { guardedBy } from "../../os/path-guard.js";
 import { O_PATH, Root } from "../../os/root.js";
 import { errnoName, withPath } from "../../os/system-error.js";
 import { createTemporaryFile, discard, type TemporaryFile } from "../../os/temporary-file.js";
@@ -30,7 +31,7 @@ export interface UploadStorage {
 
 /** @throws NOT_A_REGULAR_FILE, errno with the path: of what the user could not write. */
 export function openUploadStorage(access: Access, path: string): UploadStorage {
-  return withFileRightsOf(access.user, () => {
+  return withFileRightsOf(access, () => {
     let target: WriteTarget | undefined;
     try {
       target = openWriteTarget(access, path);
@@ -57,7 +58,7 @@ export function closeUploadStorage(storage: UploadStorage): void {
 
 /** Removes the names that it has and, as far as they are empty, the directories that were made for it. */
 export function removeUploadNames(access: Access, storage: UploadStorage): void {
-  withFileRightsOf(access.user, () => {
+  withFileRightsOf(access, () => {
     if (storage.hidden !== undefined) discard(storage.hidden);
     removeMadeDirectories(access, storage.madeDirectories);
   });
@@ -78,9 +79,10 @@ function assertMayWrite(path: string, target: WriteTarget): void {
 function createFor(access: Access, { directoryFd, existing }: WriteTarget): TemporaryFile {
   const file = tryTemporary(directoryFd, existing !== undefined);
   if (file !== undefined) return file;
+  // It is judged where it is to go.
   const scratchFd = openScratch(access);
   try {
-    return createTemporaryFile(scratchFd);
+    return guardedBy(undefined, () => createTemporaryFile(scratchFd));
   } catch (error) {
     closeSync(scratchFd);
     throw error;
@@ -89,7 +91,7 @@ function createFor(access: Access, { directoryFd, existing }: WriteTarget): Temp
 
 function openScratch({ root }: Access): number {
   try {
-    return root.open(SCRATCH, O_PATH | constants.O_DIRECTORY);
+    return root.open(SCRATCH, O_PATH | constants.O_DIRECTORY, 0, "resolve");
   } catch (error) {
     if (!["ENOENT", "ENOTDIR", "EACCES"].includes(errnoName(error) ?? "")) throw error;
     return new Root("/").open(SCRATCH, O_PATH | constants.O_DIRECTORY);

@@ -18,7 +18,7 @@ export async function inSteps<T>(access: Access, steps: Generator<Step, T, void>
   for (;;) {
     if (abortSignal.aborted && !told) failure = { error: abortSignal.reason };
     told ||= abortSignal.aborted;
-    const result = withFileRightsOf(access.user, () => takeTurn(steps, failure));
+    const result = withFileRightsOf(access, () => takeTurn(steps, failure));
     failure = undefined;
     if (result.done) return result.value;
     try {

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { withFileRightsOf } from "../../os/credentials.js";
 import { type FileStats, isDirectory, readNames, statIn } from "../../os/directory.js";
 import { decodePath } from "../../os/path-bytes.js";
+import { actingGuard } from "../../os/path-guard.js";
 import { errnoName } from "../../os/system-error.js";
 import type { Access } from "../access.js";
 import { Descent, OPEN_DIRECTORY } from "./descent.js";
@@ -25,6 +26,10 @@ export interface WalkOptions {
   readonly maxDepth?: number;
   /** Whether to go into a directory; into all by default. */
   readonly enters?: (entry: WalkedEntry) => boolean;
+  /** Whether the acting guard hides entries; it does by default. */
+  readonly hides?: boolean;
+  /** Called for an entry that the acting guard does not show; passed over by default. */
+  readonly onHidden?: (directoryFd: number, name: string) => void;
   /** Called for directories below the beginning that cannot be read, and entries that cannot be described. */
   readonly onUnreadable: (relativePath: string, error: unknown) => void;
 }
@@ -38,12 +43,13 @@ interface Level {
 /**
  * Walks what is below an opened directory: depth first, names in the order of their bytes, each directory before what is in it. It
  * goes from descriptor to descriptor and never follows a link, so nobody can lead it elsewhere, and neither depth nor breadth cost
- * descriptors or time. Entries that vanish meanwhile are left out. Undefined means that some work was done without coming to an
+ * descriptors or time. Entries that vanish meanwhile are left out, and so are those that the acting guard hides. Undefined means that some work was done without coming to an
  * entry. To be called with the rights of the acting user, in turns: see `inTurns`. The descriptor stays the caller's.
  * @throws errno of getdents64(2) for the beginning itself.
  */
 export function* walk(directoryFd: number, options: WalkOptions): Generator<WalkedEntry | undefined, void, void> {
   const { maxDepth = Number.POSITIVE_INFINITY } = options;
+  const guard = options.hides === false ? undefined : actingGuard();
   const descent = new Descent(directoryFd);
   try {
     const levels: Level[] = [{ relativePath: "", names: yield* readSorted(directoryFd) }];
@@ -58,6 +64,11 @@ export function* walk(directoryFd: number, options: WalkOptions): Generator<Walk
       const relativePath = level.relativePath === "" ? name : `${level.relativePath}/${name}`;
       const stats = passingOver(relativePath, options, () => statIn(descent.fd, name));
       if (stats === undefined) {
+        yield undefined;
+        continue;
+      }
+      if (guard?.shows(descent.fd, name, isDirectory(stats)) === false) {
+        options.onHidden?.(descent.fd, name);
         yield undefined;
         continue;
       }
@@ -150,7 +161,7 @@ export async function* inTurns<S, T>(
       abortSignal.throwIfAborted();
       const taken: T[] = [];
       const until = performance.now() + TURN_MS;
-      withFileRightsOf(access.user, () => {
+      withFileRightsOf(access, () => {
         do {
           const step = steps.next();
           if (step.done) {

@@ -9,7 +9,7 @@ const NETWORK = [0x6969, 0xff534d42, 0x517b, 0xfe534d42, 0x65735546];
 
 /** Whether a path leads into a file system that others write too. @throws errno of open(2). */
 export function isNetworkMount(access: Access, path: string): boolean {
-  const fd = withFileRightsOf(access.user, () => access.root.open(path, O_PATH));
+  const fd = withFileRightsOf(access, () => access.root.open(path, O_PATH));
   try {
     // Signed where the kernel's field is.
     return NETWORK.includes(statfsSync(`/proc/self/fd/${fd}`).type >>> 0);

@@ -2,7 +2,7 @@ import { closeSync, constants } from "node:fs";
 import { isDirectory } from "../../os/directory.js";
 import { openIn } from "../../os/root.js";
 import { errnoName } from "../../os/system-error.js";
-import { isTemporaryName } from "../../os/temporary-file.js";
+import { isTemporaryName } from "../../os/temporary-name.js";
 import { type WalkedEntry, walk } from "../walking/walk.js";
 import { WatchNode } from "./watch-node.js";
 

@@ -1,10 +1,12 @@
 import { closeSync, fstatSync } from "node:fs";
 import { constants } from "node:os";
+import { posix } from "node:path";
 import { withFileRightsOf } from "../../os/credentials.js";
 import { IN } from "../../os/inotify.js";
+import { knownPathOf } from "../../os/real-path.js";
 import { openIn } from "../../os/root.js";
 import { errnoName, systemError, withPath } from "../../os/system-error.js";
-import { isTemporaryName } from "../../os/temporary-file.js";
+import { isTemporaryName } from "../../os/temporary-name.js";
 import type { Access } from "../access.js";
 import { inTurns } from "../walking/walk.js";
 import type { KernelWatches, RenameEnd, TreeWatcher } from "./kernel-watches.js";
@@ -34,6 +36,8 @@ export class WatchTree implements TreeWatcher<WatchNode>, ScannedTree {
   readonly #path: string;
   readonly #options: WatchTreeOptions;
   readonly #closing = new AbortController();
+  /** Where it is, for the guard to judge what happens there; undefined: all is told. */
+  #realPath: string | undefined;
   #identity: { readonly dev: bigint; readonly ino: bigint } | undefined;
   #root = new WatchNode(this);
   /** While it looks at everything: what is found is nothing new, and what happens will be covered by what is told in the end. */
@@ -99,7 +103,7 @@ export class WatchTree implements TreeWatcher<WatchNode>, ScannedTree {
   /** Whether its path still leads to the directory that it watches. */
   isInPlace(): boolean {
     try {
-      withFileRightsOf(this.#access.user, () => closeSync(this.#openRoot()));
+      withFileRightsOf(this.#access, () => closeSync(this.#openRoot()));
       return true;
     } catch {
       return false;
@@ -167,7 +171,7 @@ export class WatchTree implements TreeWatcher<WatchNode>, ScannedTree {
   }
 
   unwatched(path: string, error: unknown): void {
-    if (!this.closed) this.#options.onEvent({ kind: "unwatched", path, error });
+    if (!this.closed && this.#shows(path, true)) this.#options.onEvent({ kind: "unwatched", path, error });
   }
 
   #onSelfEvent(node: WatchNode, mask: number): void {
@@ -340,13 +344,33 @@ export class WatchTree implements TreeWatcher<WatchNode>, ScannedTree {
     const fd = this.#access.root.open(this.#path, OPEN_DIRECTORY);
     const { dev, ino } = fstatSync(fd, { bigint: true });
     this.#identity ??= { dev, ino };
+    if (this.#access.root.guard !== undefined) this.#realPath ??= knownPathOf(fd);
     if (this.#identity.dev === dev && this.#identity.ino === ino) return fd;
     closeSync(fd);
     throw systemError("open", this.#path, constants.errno.ENOENT);
   }
 
   #tell(event: TreeEvent): void {
-    if (!this.closed && !this.#silent) this.#options.onEvent(event);
+    if (this.closed || this.#silent) return;
+    const shown = this.#access.root.guard === undefined ? event : this.#shownPart(event);
+    if (shown !== undefined) this.#options.onEvent(shown);
+  }
+
+  /** What the guard lets those who watch know of it. */
+  #shownPart(event: TreeEvent): TreeEvent | undefined {
+    if (!("isDirectory" in event)) return event;
+    const { isDirectory } = event;
+    if (event.kind !== "moved") return this.#shows(event.path, isDirectory) ? event : undefined;
+    const shown = (path: string | undefined) => (path !== undefined && this.#shows(path, isDirectory) ? path : undefined);
+    const [from, to] = [shown(event.from), shown(event.to)];
+    return from === undefined && to === undefined ? undefined : { ...event, from, to };
+  }
+
+  #shows(relativePath: string, isDirectory: boolean): boolean {
+    const { guard } = this.#access.root;
+    if (guard === undefined) return true;
+    if (this.#realPath === undefined) return false;
+    return guard.showsPath(posix.join(this.#realPath, relativePath), isDirectory);
   }
 
   #end(message: string, cause: (TreeEvent & { kind: "ended" })["cause"] = "other"): void {

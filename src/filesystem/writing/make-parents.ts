@@ -1,7 +1,7 @@
 import { closeSync, constants } from "node:fs";
 import { posix } from "node:path";
 import { changeOwner } from "../../os/attributes.js";
-import { makeDirectoryIn, O_PATH, openIn, removeDirectoryIn } from "../../os/root.js";
+import { makeDirectoryIn, O_PATH, openIn, removeMadeDirectoryIn } from "../../os/root.js";
 import { errnoName } from "../../os/system-error.js";
 import type { Access } from "../access.js";
 
@@ -31,7 +31,7 @@ export function openDirectoryMakingParents(access: Access, path: string, made: s
   } finally {
     closeSync(parentFd);
   }
-  return access.root.open(path, DIRECTORY);
+  return access.root.open(path, DIRECTORY, 0, "pass");
 }
 
 /**
@@ -40,10 +40,10 @@ export function openDirectoryMakingParents(access: Access, path: string, made: s
  */
 export function openParent(access: Access, path: string): number {
   try {
-    return access.root.open(path, DIRECTORY);
+    return access.root.open(path, DIRECTORY, 0, "pass");
   } catch (error) {
     if (errnoName(error) !== "EACCES") throw error;
-    return access.root.open(`${path}/.`, DIRECTORY);
+    return access.root.open(`${path}/.`, DIRECTORY, 0, "pass");
   }
 }
 
@@ -63,9 +63,9 @@ export function openMade({ owner }: Access, parentFd: number, name: string): num
 export function removeMadeDirectories(access: Access, made: readonly string[]): void {
   for (const path of made.toReversed()) {
     try {
-      const parentFd = access.root.open(posix.dirname(path), DIRECTORY);
+      const parentFd = access.root.open(posix.dirname(path), DIRECTORY, 0, "pass");
       try {
-        removeDirectoryIn(parentFd, posix.basename(path));
+        removeMadeDirectoryIn(parentFd, posix.basename(path));
       } finally {
         closeSync(parentFd);
       }

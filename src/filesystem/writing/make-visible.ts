@@ -36,7 +36,7 @@ export interface NewContent {
 export async function makeVisible(content: NewContent): Promise<EntryInfo> {
   const { access, path, target, destination, sync } = content;
   try {
-    if (destination.way === "rename") withFileRightsOf(access.user, () => fchmodSync(destination.fd, newMode(content)));
+    if (destination.way === "rename") withFileRightsOf(access, () => fchmodSync(destination.fd, newMode(content)));
     if (sync) await promisify(fsync)(destination.fd);
     const fd = await visibleDescriptor(content);
     content.onVisible();
@@ -51,15 +51,15 @@ async function visibleDescriptor(content: NewContent): Promise<number> {
   const { access, path, destination, bytes, mode, sync } = content;
   const { way, fd, existingFd } = destination;
   const setMode = (of: number) => {
-    if (mode !== undefined) withFileRightsOf(access.user, () => fchmodSync(of, mode));
+    if (mode !== undefined) withFileRightsOf(access, () => fchmodSync(of, mode));
   };
   if (way === "in-place") {
     setMode(fd);
     return fd;
   }
-  if (way === "rename" && withFileRightsOf(access.user, () => rename(content))) return fd;
+  if (way === "rename" && withFileRightsOf(access, () => rename(content))) return fd;
   if (existingFd === undefined) throw new PicodError("PRECONDITION_FAILED", `cannot replace ${path}: it is in use`, { path });
-  withFileRightsOf(access.user, () => assertStillHolds(content));
+  withFileRightsOf(access, () => assertStillHolds(content));
   await copyOver(fd, existingFd, bytes);
   setMode(existingFd);
   if (sync) await promisify(fsync)(existingFd);

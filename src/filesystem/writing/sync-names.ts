@@ -14,7 +14,8 @@ const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY;
 export async function syncNames(access: Access, target: Pick<WriteTarget, "directoryFd" | "madeDirectories">): Promise<void> {
   // The directory was opened for naming only, and such a descriptor cannot be synced.
   await syncAndClose(openIn(target.directoryFd, ".", DIRECTORY));
-  for (const made of target.madeDirectories.toReversed()) await syncAndClose(access.root.open(posix.dirname(made), DIRECTORY));
+  for (const made of target.madeDirectories.toReversed())
+    await syncAndClose(access.root.open(posix.dirname(made), DIRECTORY, 0, "pass"));
 }
 
 async function syncAndClose(directoryFd: number): Promise<void> {

@@ -73,7 +73,7 @@ export class InPlaceWriter {
 
   #do<T>(run: () => T): T {
     try {
-      return withFileRightsOf(this.#access.user, run);
+      return withFileRightsOf(this.#access, run);
     } catch (error) {
       throw withPath(error, this.#path);
     }
@@ -101,7 +101,7 @@ function open(access: Access, path: string, made: string[]): [fd: number, replac
 
 function tryOpen(access: Access, path: string): number | undefined {
   try {
-    return access.root.open(path, O_PATH);
+    return access.root.open(path, O_PATH, 0, "write");
   } catch (error) {
     if (errnoName(error) === "ENOENT") return undefined;
     throw error;

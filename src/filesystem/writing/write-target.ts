@@ -1,6 +1,7 @@
 import { type BigIntStats, closeSync, constants, fstatSync } from "node:fs";
 import { constants as osConstants } from "node:os";
 import { posix } from "node:path";
+import { actingGuard } from "../../os/path-guard.js";
 import { O_PATH, openIn, readLinkIn } from "../../os/root.js";
 import { errnoName, systemError } from "../../os/system-error.js";
 import type { Access } from "../access.js";
@@ -36,6 +37,7 @@ export function openWriteTarget(access: Access, path: string): WriteTarget {
       const directoryFd = openDirectoryMakingParents(access, directory, madeDirectories);
       const found = lookUpOrClose(directoryFd, name);
       if (found?.linkTarget === undefined) {
+        judgeTarget(directoryFd, name);
         return { directoryFd, name, existing: found?.stats, followedLink: links > 0, madeDirectories };
       }
       closeSync(directoryFd);
@@ -45,6 +47,16 @@ export function openWriteTarget(access: Access, path: string): WriteTarget {
     throw systemError("open", path, osConstants.errno.ELOOP);
   } catch (error) {
     removeMadeDirectories(access, madeDirectories);
+    throw error;
+  }
+}
+
+/** Before anything is sent: the name is judged again when it is given. */
+function judgeTarget(directoryFd: number, name: string): void {
+  try {
+    actingGuard()?.assertName(directoryFd, name, "write");
+  } catch (error) {
+    closeSync(directoryFd);
     throw error;
   }
 }
@@ -61,7 +73,7 @@ function lookUpOrClose(directoryFd: number, name: string) {
 /** The kernel refuses to follow some links, those of others in sticky directories for example (fs.protected_symlinks). */
 export function assertMayFollow(access: Access, path: string): void {
   try {
-    closeSync(access.root.open(path, O_PATH));
+    closeSync(access.root.open(path, O_PATH, 0, "pass"));
   } catch (error) {
     if (errnoName(error) !== "ENOENT") throw error;
   }

@@ -33,7 +33,8 @@ class ProcessServiceStub(object):
 
     Errors that every method can answer:
     UNAUTHENTICATED     no token, or a wrong one.
-    PERMISSION_DENIED   the caller lacks the scope (reason SCOPE_MISSING, see docs/authorization.md).
+    PERMISSION_DENIED   the caller lacks the scope (reason SCOPE_MISSING, see docs/authorization.md); a policy does not grant it
+    (reason POLICY_DENIED, see docs/policy.md).
     INVALID_ARGUMENT    a field is malformed; the message names it.
     RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
     UNAVAILABLE         the daemon is shutting down.
@@ -137,7 +138,8 @@ class ProcessServiceServicer(object):
 
     Errors that every method can answer:
     UNAUTHENTICATED     no token, or a wrong one.
-    PERMISSION_DENIED   the caller lacks the scope (reason SCOPE_MISSING, see docs/authorization.md).
+    PERMISSION_DENIED   the caller lacks the scope (reason SCOPE_MISSING, see docs/authorization.md); a policy does not grant it
+    (reason POLICY_DENIED, see docs/policy.md).
     INVALID_ARGUMENT    a field is malformed; the message names it.
     RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
     UNAVAILABLE         the daemon is shutting down.
@@ -414,7 +416,8 @@ class ProcessService(object):
 
     Errors that every method can answer:
     UNAUTHENTICATED     no token, or a wrong one.
-    PERMISSION_DENIED   the caller lacks the scope (reason SCOPE_MISSING, see docs/authorization.md).
+    PERMISSION_DENIED   the caller lacks the scope (reason SCOPE_MISSING, see docs/authorization.md); a policy does not grant it
+    (reason POLICY_DENIED, see docs/policy.md).
     INVALID_ARGUMENT    a field is malformed; the message names it.
     RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
     UNAVAILABLE         the daemon is shutting down.

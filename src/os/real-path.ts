@@ -1,0 +1,26 @@
+import { fstatSync, lstatSync, readlinkSync } from "node:fs";
+import { decodePath } from "./path-bytes.js";
+
+const DELETED = Buffer.from(" (deleted)");
+
+/** Where what was opened really is. Not to be called with the rights of another user, who may not look at the daemon's descriptors. */
+export function realPathOf(fd: number): string {
+  return readlinkSync(`/proc/self/fd/${fd}`);
+}
+
+/**
+ * The same for a decision: undefined where there is no telling, as of what has no name any longer. The kernel says so behind the path, which
+ * is also what a name may end in.
+ */
+export function knownPathOf(fd: number): string | undefined {
+  const bytes = readlinkSync(`/proc/self/fd/${fd}`, "buffer");
+  if (bytes[0] !== 0x2f) return undefined;
+  if (bytes.subarray(-DELETED.length).equals(DELETED) && !isAt(bytes, fd)) return undefined;
+  return decodePath(bytes);
+}
+
+function isAt(path: Buffer, fd: number): boolean {
+  const own = fstatSync(fd, { bigint: true });
+  const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return found?.dev === own.dev && found.ino === own.ino;
+}
