@@ -17,6 +17,8 @@ export interface Caller {
   readonly scopes: ReadonlySet<Scope>;
   /** What its file operations are confined to; undefined: nothing but `--root`. */
   readonly pathPrefixes?: readonly string[];
+  /** Which capability the policy is to grant it, as whoever lets it in has it; undefined: none, or the one that the policy itself names. */
+  readonly capabilityName?: string;
   /** What the policy grants it; undefined: nothing where a policy is in force, and where none is, whatever its scopes say. */
   readonly capability?: Capability;
   /** When what it has shown ends, in milliseconds since 1970; undefined: never. */
@@ -39,6 +41,15 @@ export interface CallSubject {
   readonly command: string | readonly string[] | undefined;
   /** Whom it asked to act as; undefined: nobody in particular. */
   readonly user: string | undefined;
+}
+
+/** What the policy has refused to a call. */
+export interface Denial {
+  /** Undefined: the caller has none. */
+  readonly capability: string | undefined;
+  readonly permission: string;
+  /** The path, the command, or whatever else it was about; empty when it was about the call itself. */
+  readonly subject: string;
 }
 
 /** What is known about one request on its way from the listener to its end. */
@@ -64,6 +75,8 @@ export interface Call {
   /** The process that the call was about. */
   processId: string | undefined;
   subject: CallSubject | undefined;
+  /** The first thing that the policy has refused to it. */
+  denial: Denial | undefined;
   /** What it is a part of; once the gate has let it in, its own part. */
   trace: Span;
 }
@@ -83,6 +96,7 @@ export const callKey = createContextKey<Call>(
     cause: undefined,
     processId: undefined,
     subject: undefined,
+    denial: undefined,
     trace: UNTRACED,
   },
   { description: "the call as the listener saw it" },

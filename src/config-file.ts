@@ -9,6 +9,8 @@ export interface ConfigFile {
   readonly text: string;
   /** Others than owner and group can read it. */
   readonly worldReadable: boolean;
+  /** They can write it. */
+  readonly worldWritable: boolean;
   /** Changes whenever the file, or what its name leads to, is another. */
   readonly version: string;
 }
@@ -37,7 +39,8 @@ function read(path: string, what: string, maxBytes: number): ConfigFile {
     const length = readSync(fd, buffer);
     if (length > maxBytes) throw new ConfigError(`${what} from file ${path} is larger than ${maxBytes} bytes`);
     const text = buffer.toString("utf8", 0, length);
-    return { text, worldReadable: (stats.mode & 0o004n) !== 0n, version: describeVersion(stats) };
+    const may = (mode: bigint) => (stats.mode & mode) !== 0n;
+    return { text, worldReadable: may(0o004n), worldWritable: may(0o002n), version: describeVersion(stats) };
   } finally {
     closeSync(fd);
   }

@@ -180,6 +180,15 @@ export const SETTINGS = {
     emptyCounts: true,
     parse: absolutePath,
   }),
+  policy: setting<string | undefined>({
+    flag: "--policy <path>",
+    env: "PICOD_POLICY",
+    description:
+      "TOML that says which files, commands and hosts each caller may use, docs/policy.md; all others may use none; read again when it changes",
+    default: undefined,
+    emptyCounts: true,
+    parse: absolutePath,
+  }),
   jwtPublicKey: setting<string | undefined>({
     flag: "--jwt-public-key <path>",
     env: "PICOD_JWT_PUBLIC_KEY",

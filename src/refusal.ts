@@ -12,6 +12,8 @@ export interface Refusal {
   readonly status: number;
   /** In the words of picod.v1, where there is one. */
   readonly reason?: string;
+  /** What goes with the reason. */
+  readonly metadata?: Readonly<Record<string, string>>;
   readonly headers?: OutgoingHttpHeaders;
   /** JSON that a contract of others prescribes, in every protocol. */
   readonly body?: object;

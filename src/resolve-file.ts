@@ -4,15 +4,21 @@ import type { Access } from "./filesystem/access.js";
 import { Root } from "./os/root.js";
 import type { Sandbox } from "./sandbox.js";
 
-/** What a caller's file operations see of the root: all of it, or what its path prefixes leave. Of a caller whom nobody knows nothing is left. */
-export function rootFor(root: Root, caller: Caller | undefined): Root {
+/**
+ * What a caller's file operations see of the root: all of it, or what its path prefixes, and its capability, leave. Of a caller whom nobody
+ * knows nothing is left. @param home what `~` of a policy stands for.
+ */
+export function rootFor({ root, grantedFiles }: Sandbox, caller: Caller | undefined, home: string): Root {
   const prefixes = caller === undefined ? [] : caller.pathPrefixes;
-  return prefixes === undefined ? root : new Root(root, prefixes);
+  const rules = caller?.capability && grantedFiles.rulesFor(caller.capability, home);
+  return prefixes === undefined && rules === undefined ? root : new Root(root, prefixes, rules);
 }
 
 /** Whom a request acts as; the default user when it names none. @throws USER_NOT_FOUND, USER_NOT_PERMITTED. */
-export function resolveAccess({ users, root, defaults }: Sandbox, user: string, caller: Caller | undefined): Access {
-  return { root: rootFor(root, caller), user: resolveUser(users, user === "" ? defaults.user : user), users };
+export function resolveAccess(sandbox: Sandbox, name: string, caller: Caller | undefined): Access {
+  const { users, defaults } = sandbox;
+  const user = resolveUser(users, name === "" ? defaults.user : name);
+  return { root: rootFor(sandbox, caller, user.home), user, users };
 }
 
 /** Which absolute path a request means. @throws INVALID_PATH, USER_NOT_FOUND. */

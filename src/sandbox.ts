@@ -6,6 +6,7 @@ import { KernelWatches } from "./filesystem/watching/kernel-watches.js";
 import { readOpenFileLimits } from "./os/open-file-limit.js";
 import { Root } from "./os/root.js";
 import { UserDatabase } from "./os/users.js";
+import { GrantedFiles } from "./policy/granted-files.js";
 import type { ExecuteDefaults } from "./process/execute.js";
 import { ExecutionRecords } from "./process/execution-records.js";
 import { ProcessRegistry } from "./process/process-registry.js";
@@ -30,6 +31,7 @@ const FALLBACK_SOFT_OPEN_FILES = 1024;
 export interface Sandbox {
   readonly users: UserDatabase;
   readonly root: Root;
+  readonly grantedFiles: GrantedFiles;
   readonly processes: ProcessTable;
   readonly registry: ProcessRegistry;
   readonly executions: ExecutionRecords;
@@ -51,6 +53,7 @@ export function createSandbox(config: Config, env: Readonly<Record<string, strin
   return {
     users: new UserDatabase(),
     root: new Root(config.root),
+    grantedFiles: new GrantedFiles(),
     processes: new ProcessTable(config.maxProcesses),
     registry: new ProcessRegistry({
       retainMs: RETAIN_MS,

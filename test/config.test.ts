@@ -33,6 +33,11 @@ const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
     ["relative/token", undefined],
     ["", undefined],
   ],
+  policy: [
+    ["/etc/picod/policy.toml", "/etc/picod/policy.toml"],
+    ["policy.toml", undefined],
+    ["", undefined],
+  ],
   scopesFile: [
     ["/etc/picod/scopes.json", "/etc/picod/scopes.json"],
     ["scopes.json", undefined],

@@ -17,14 +17,21 @@ export function recordOfCall(event: "call" | "call_begun", call: Call, showComma
     event,
     caller: caller?.name,
     how: caller?.how,
+    capability: caller?.capability?.name,
     peer,
     procedure: procedure.slice(0, MAX_PROCEDURE_LENGTH),
     ...(subject && describeSubject(subject, showCommand)),
     process_id: processId,
-    ...(event === "call" && { code }),
+    ...(event === "call" && { code, ...decisionOf(call) }),
     request_id: requestId,
     duration_ms: Math.round((performance.now() - startedAt) * 1000) / 1000,
   };
+}
+
+/** What the policy has decided, where there is one. */
+function decisionOf({ caller, denial }: Call): AuditRecord {
+  if (denial !== undefined) return { decision: "denied", permission: denial.permission, subject: denial.subject };
+  return caller?.capability === undefined ? {} : { decision: "allowed" };
 }
 
 function describeSubject({ paths, command, user }: CallSubject, showCommand: boolean): AuditRecord {

@@ -10,6 +10,8 @@ import { isScope, type Scope } from "./scopes.js";
 
 /** A private claim (RFC 7519, section 4.3): the paths that file operations are confined to. */
 const PATHS_CLAIM = "picod_paths";
+/** A private claim: the capability of the policy that its caller has. */
+export const CAPABILITY_CLAIM = "picod_capability";
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const MAX_JWT_LENGTH = 8 * 1024;
 /** Good tokens that are remembered: verifying one takes some 100 µs, and clients send the same all the time. */
@@ -73,8 +75,16 @@ function toCaller(payload: JWTPayload): Caller {
     how: "jwt",
     scopes,
     ...(paths === undefined ? {} : { pathPrefixes: parsePathPrefixes(paths, scopes) }),
+    ...capabilityOf(payload),
     expiresAtMs: (exp + LEEWAY_SECONDS) * 1000,
   };
+}
+
+/** Whether there is one of that name is a matter of the policy that is in force when it is used. @throws Error when it is malformed. */
+export function capabilityOf({ [CAPABILITY_CLAIM]: name }: JWTPayload): Pick<Caller, "capabilityName"> {
+  if (name === undefined) return {};
+  if (typeof name !== "string" || name === "") throw new Error(`"${CAPABILITY_CLAIM}" claim is not the name of a capability`);
+  return { capabilityName: name };
 }
 
 /** Separated by spaces (RFC 8693, section 4.2), or a list. Those of other services are passed over. */

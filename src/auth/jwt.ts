@@ -50,13 +50,8 @@ export class JwtVerifier {
     this.#expectations = { key, algorithms: RSA_ALGORITHMS, audience };
   }
 
-  /** Undefined when the token is good; else why it is not. */
-  async refusal(token: string): Promise<string | undefined> {
-    try {
-      await verifyJwt(token, this.#expectations);
-      return undefined;
-    } catch (error) {
-      return (error as Error).message;
-    }
+  /** The claims of a good token. @throws Error saying why it is not good. */
+  verify(token: string): Promise<JWTPayload> {
+    return verifyJwt(token, this.#expectations);
   }
 }

@@ -29,6 +29,11 @@ export class KnownCallers {
     );
   }
 
+  /** All that some of them have. */
+  get capabilityNames(): readonly string[] {
+    return [...this.#byName.values()].flatMap(({ capabilityName }) => capabilityName ?? []);
+  }
+
   byName(name: string): Caller | undefined {
     return this.#byName.get(name);
   }

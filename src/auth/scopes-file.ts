@@ -6,7 +6,7 @@ import { isScope, SCOPES, type Scope } from "./scopes.js";
 import { ConfigError, parseToken } from "./token.js";
 
 const MAX_SCOPES_FILE_BYTES = 1024 * 1024;
-const KEYS = ["name", "token", "token_sha256", "certificate", "scopes", "paths", "expires"];
+const KEYS = ["name", "token", "token_sha256", "certificate", "scopes", "paths", "capability", "expires"];
 const CREDENTIALS = ["token", "token_sha256", "certificate"] as const;
 const NAME = /^[\w.@/:-]{1,64}$/;
 /** What the log calls callers whom no file names. */
@@ -19,7 +19,7 @@ export interface ScopesFile {
 }
 
 /**
- * Reads `{"callers": [{name, token | token_sha256 | certificate, scopes, paths?, expires?}]}`.
+ * Reads `{"callers": [{name, token | token_sha256 | certificate, scopes, paths?, capability?, expires?}]}`.
  * @throws ConfigError naming the file, the entry and the field; nothing of a broken file counts.
  */
 export function readScopesFile(path: string): ScopesFile {
@@ -63,10 +63,14 @@ function parseEntry(entry: unknown): KnownCaller {
   const scopes = parseScopeNames(entry.scopes);
   const pathPrefixes = entry.paths === undefined ? undefined : parsePathPrefixes(entry.paths, scopes);
   const expiresAtMs = entry.expires === undefined ? undefined : parseTime(entry.expires);
+  const { capability: capabilityName } = entry;
+  if (capabilityName !== undefined && (typeof capabilityName !== "string" || capabilityName === ""))
+    throw new Error("capability: expected the name of one of the policy");
   const known = {
     name,
     scopes,
     ...(pathPrefixes === undefined ? {} : { pathPrefixes }),
+    ...(capabilityName === undefined ? {} : { capabilityName }),
     ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
   };
   const { certificate } = entry;

@@ -29,18 +29,26 @@ export class SignedUrls {
 
   /**
    * The parameters to be added to the query. @param expiresAtMs on the clock of Date.now(); not beyond the end of what the signer has shown.
-   * @param signer whose path prefixes, if there are any, confine the request.
+   * @param signer whose path prefixes, if there are any, confine the request, and whose capability it has.
    */
   sign(request: SignedRequest, expiresAtMs: number, singleUse: boolean, signer: Caller): URLSearchParams {
     const expires = String(Math.ceil(Math.min(expiresAtMs, signer.expiresAtMs ?? expiresAtMs) / 1000));
     const by = isDaemonToken(signer) ? "" : `${signer.how}:${signer.name}`;
     const within = signer.pathPrefixes ?? [];
+    const granted = signer.capability?.name ?? "";
     if (signer.pathPrefixes?.length === 0) throw new Error("whoever may open nothing can sign nothing");
     const once = singleUse ? randomBytes(16).toString("base64url") : "";
     if (singleUse) this.#remember(once);
     const user = request.user === "" ? {} : { user: request.user };
-    const signature = this.#signatureOf(request, expires, once, by, within).toString("base64url");
-    const given = { ...user, expires, ...(singleUse ? { once } : {}), ...(by === "" ? {} : { by }), signature };
+    const signature = this.#signatureOf(request, expires, once, by, granted, within).toString("base64url");
+    const given = {
+      ...user,
+      expires,
+      ...(singleUse ? { once } : {}),
+      ...(by === "" ? {} : { by }),
+      ...(granted === "" ? {} : { granted }),
+      signature,
+    };
     const query = new URLSearchParams(given);
     for (const prefix of within) query.append("within", prefix);
     return query;
@@ -52,9 +60,9 @@ export class SignedUrls {
    */
   redeem(request: SignedRequest, query: URLSearchParams): Caller | undefined {
     const [expires, once, by] = [query.get("expires") ?? "", query.get("once") ?? "", query.get("by") ?? ""];
-    const within = query.getAll("within");
+    const [within, granted] = [query.getAll("within"), query.get("granted") ?? ""];
     const given = Buffer.from(query.get("signature") ?? "", "base64url");
-    const expected = this.#signatureOf(request, expires, once, by, within);
+    const expected = this.#signatureOf(request, expires, once, by, granted, within);
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
     if (!(Date.now() < Number(expires) * 1000)) return undefined;
     // Of those that were used, or gave way, nothing is left to be found.
@@ -66,6 +74,7 @@ export class SignedUrls {
       how,
       scopes: request.method === "PUT" ? WRITING : READING,
       ...(within.length === 0 ? {} : { pathPrefixes: within }),
+      ...(granted === "" ? {} : { capabilityName: granted }),
     };
   }
 
@@ -81,9 +90,10 @@ export class SignedUrls {
     expires: string,
     once: string,
     by: string,
+    granted: string,
     within: readonly string[],
   ): Buffer {
-    const signed = [method === "HEAD" ? "GET" : method, path, user, expires, once, by, within];
+    const signed = [method === "HEAD" ? "GET" : method, path, user, expires, once, by, granted, within];
     return createHmac("sha256", this.#key).update(JSON.stringify(signed)).digest();
   }
 }

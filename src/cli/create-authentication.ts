@@ -8,9 +8,11 @@ import { noTokenError, resolveToken, type TokenSources } from "../auth/resolve-t
 import { readScopesFile } from "../auth/scopes-file.js";
 import { watchTokenFile } from "../auth/token-file.js";
 import { TokenVerifier } from "../auth/token-verifier.js";
+import type { Caller } from "../call.js";
 import { type Config, invalidValue } from "../config.js";
 import { versionOf, WATCH_INTERVAL_MS, watchConfigFiles } from "../config-file.js";
 import type { Logger } from "../logger.js";
+import type { Policy } from "../policy/policy.js";
 
 const DEFAULT_TOKEN_FILE = "/etc/picod/token";
 const METADATA_LIMITS = { attemptTimeoutMs: 1_000, attempts: 3, retryDelayMs: 250 };
@@ -24,22 +26,33 @@ export interface Authentication {
   readonly verifier: TokenVerifier | undefined;
   /** Undefined: the daemon's own token is the only one. */
   readonly authenticator: Authenticator | undefined;
+  /** Whom the scopes file names; undefined: there is none. */
+  readonly known: KnownCallers | undefined;
   /** Of the daemon's own token. */
   readonly source: string;
 }
 
 /** @throws ConfigError for what is configured and cannot be used, and when nobody could come in. */
-export async function createAuthentication(config: Config, given: GivenToken, logger: Logger): Promise<Authentication> {
+export async function createAuthentication(
+  config: Config,
+  given: GivenToken,
+  policy: Policy | undefined,
+  logger: Logger,
+): Promise<Authentication> {
   const { verifier, source } = await createVerifier(config, given, logger);
-  const known = config.scopesFile === undefined ? undefined : knowCallers(config, config.scopesFile, logger);
+  const known = config.scopesFile === undefined ? undefined : knowCallers(config, config.scopesFile, policy, logger);
   const jwts = await knowJwts(config, logger);
   const certificates = config.tlsClientCa === undefined ? undefined : new ClientCertificates();
   // Where everybody may come in there is nobody to be told from others.
   const isAlone = verifier === undefined || (known === undefined && jwts === undefined && certificates === undefined);
-  return { verifier, source, authenticator: isAlone ? undefined : new Authenticator(known, jwts, certificates) };
+  return { verifier, source, known, authenticator: isAlone ? undefined : new Authenticator(known, jwts, certificates) };
 }
 
-async function createVerifier(config: Config, given: GivenToken, logger: Logger): Promise<Omit<Authentication, "authenticator">> {
+async function createVerifier(
+  config: Config,
+  given: GivenToken,
+  logger: Logger,
+): Promise<Pick<Authentication, "verifier" | "source">> {
   const { metadataUrl, metadataFlavor } = config;
   const sources: TokenSources = {
     ...given,
@@ -79,7 +92,7 @@ function whoElse({ authPublicKey, scopesFile, jwtPublicKey, jwksFile }: Config):
   return authPublicKey === undefined ? undefined : "AgentCube's JWTs are taken, and only below /api/";
 }
 
-function knowCallers(config: Config, path: string, logger: Logger): KnownCallers {
+function knowCallers(config: Config, path: string, policy: Policy | undefined, logger: Logger): KnownCallers {
   const read = () => {
     const { callers, worldReadable } = readScopesFile(path);
     if (worldReadable) logger.warn(`the scopes file ${path} is readable by every user of the sandbox: chmod 600 it`);
@@ -87,6 +100,7 @@ function knowCallers(config: Config, path: string, logger: Logger): KnownCallers
     if (certified !== undefined && config.tlsClientCa === undefined) {
       throw invalidValue("scopesFile", `${certified.caller.name} is known by a certificate, and --tls-client-ca is missing`);
     }
+    for (const { caller } of callers) assertCapability(caller, policy);
     return callers;
   };
   const version = versionOf([path]);
@@ -103,6 +117,13 @@ function knowCallers(config: Config, path: string, logger: Logger): KnownCallers
     }
   });
   return known;
+}
+
+/** @throws ConfigError for one that the policy does not have. */
+function assertCapability({ name, capabilityName }: Caller, policy: Policy | undefined): void {
+  if (capabilityName === undefined || policy?.has(capabilityName)) return;
+  const why = policy === undefined ? "--policy is missing" : "the policy has none of that name";
+  throw invalidValue("scopesFile", `${name} has the capability ${JSON.stringify(capabilityName)}, and ${why}`);
 }
 
 async function knowJwts(config: Config, logger: Logger): Promise<JwtCallers | undefined> {

@@ -21,6 +21,7 @@ import { exitOnFatalError, exitOnSignals, shutDownOnSignals } from "../shutdown.
 import { loadTracer } from "../telemetry/tracer.js";
 import { version } from "../version.js";
 import { createAuthentication, type GivenToken } from "./create-authentication.js";
+import { createPolicy } from "./create-policy.js";
 import { createTls } from "./create-tls.js";
 
 /** Starts the daemon; signals end it. @throws ConfigError; an error that names the address when it cannot listen there. */
@@ -31,7 +32,10 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
   assertComplete(config);
   const stopExiting = exitOnSignals();
   const logger = await createLogger(config);
-  const { verifier, authenticator, source } = await createAuthentication(config, given, logger);
+  const loaded = await createPolicy(config, logger);
+  const policy = loaded?.policy;
+  const { verifier, authenticator, known, source } = await createAuthentication(config, given, policy, logger);
+  loaded?.watch(known);
 
   const tls = createTls(config, logger);
   const { authPublicKey } = config;
@@ -70,6 +74,7 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
     instanceId,
     verifier,
     authenticator,
+    policy,
     realms,
     tls,
     registerServices: (register) => registerServices(register, sandbox, readiness, envd),

@@ -6,7 +6,7 @@ import { libc, SYSCALL } from "./libc.js";
 import { decodePath, encodePath } from "./path-bytes.js";
 import { actingGuard, guardedBy, PathGuard, type PathUse, useOf } from "./path-guard.js";
 import type { PathRules } from "./path-rules.js";
-import { realPathOf } from "./real-path.js";
+import { knownPathOf, realPathOf } from "./real-path.js";
 import { check, errnoName, systemError } from "./system-error.js";
 import { wouldBePath } from "./would-be-path.js";
 
@@ -199,6 +199,20 @@ function openAgain(fd: number, path: string, flags: number): number {
   } finally {
     closeSync(fd);
   }
+}
+
+/** Whether this kernel can tell where paths lead, and follow none that leads elsewhere. @throws Error that says what is missing. */
+export function assertJudging(): void {
+  if (!hasOpenat2()) throw new Error("openat2(2) is missing, which Linux has since 5.6, or a filter of system calls forbids it");
+  const fd = openSync("/", O_PATH | constants.O_DIRECTORY);
+  try {
+    if (knownPathOf(fd) === "/") return;
+  } catch (error) {
+    throw new Error("/proc/self/fd cannot be read", { cause: error });
+  } finally {
+    closeSync(fd);
+  }
+  throw new Error("/proc/self/fd does not say where files are");
 }
 
 function openBelow(directoryFd: number, path: string, flags: number, mode: number, resolve: bigint): number {

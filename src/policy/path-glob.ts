@@ -83,6 +83,15 @@ function literalSegments(path: string): Segment[] {
   return namesOf(path).map((name) => new SegmentGlob([...name].map((character) => character.codePointAt(0) as number)));
 }
 
+/** The directory, or file, that everything is in that a glob stands for; undefined when that depends on the user, or is everything. */
+export function literalBeginning(pattern: string): string | undefined {
+  if (!pattern.startsWith("/")) return undefined;
+  const names = splitSegments(pattern).filter((name) => name !== "");
+  const first = names.findIndex((name) => /[*?[\\]/.test(name));
+  const literal = names.slice(0, first < 0 ? names.length : first);
+  return literal.length === 0 ? undefined : `/${literal.join("/")}`;
+}
+
 /** The components of an absolute path. */
 export function namesOf(path: string): string[] {
   return path.split("/").filter((name) => name !== "");

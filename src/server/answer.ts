@@ -108,8 +108,8 @@ export function announcesBody({ headers }: HttpRequest): boolean {
 }
 
 /** With the reason where the clients of the RPCs look for it. */
-function toError({ code, message, reason }: Refusal): ConnectError {
-  const details = reason === undefined ? [] : [{ desc: ErrorInfoSchema, value: { reason, domain: "picod" } }];
+function toError({ code, message, reason, metadata = {} }: Refusal): ConnectError {
+  const details = reason === undefined ? [] : [{ desc: ErrorInfoSchema, value: { reason, domain: "picod", metadata } }];
   return new ConnectError(message, code, undefined, details);
 }
 

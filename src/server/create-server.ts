@@ -13,6 +13,7 @@ import type { ListenAddress } from "../config-values.js";
 import { createInterceptors } from "../interceptors/index.js";
 import type { Logger } from "../logger.js";
 import type { Metrics } from "../metrics.js";
+import type { Policy } from "../policy/policy.js";
 import type { Readiness } from "../readiness.js";
 import type { Realm } from "../refusal.js";
 import type { Sandbox } from "../sandbox.js";
@@ -63,6 +64,8 @@ export interface ServerParts {
   readonly verifier: TokenVerifier | undefined;
   /** Undefined: nobody has a token of their own. */
   readonly authenticator: Authenticator | undefined;
+  /** Undefined: whoever has the scope may do all that it is for. */
+  readonly policy: Policy | undefined;
   readonly realms: readonly Realm[];
   /** Undefined: no address speaks TLS. */
   readonly tls: Tls | undefined;
@@ -118,7 +121,8 @@ function createHandling(
   calls: CallsInProgress,
   shutdownSignal: AbortSignal,
 ): RequestHandling {
-  const { config, instanceId, sandbox, readiness, metrics, logger, audit, tracer, verifier, authenticator, realms } = parts;
+  const { config, instanceId, sandbox, readiness, metrics, logger, audit, tracer, verifier, authenticator, policy, realms } =
+    parts;
   const requirements = new Map<string, Requirement>();
   const interceptors = createInterceptors(metrics, requirements, audit, tracer !== undefined);
   const router = createConnectRouter({
@@ -149,6 +153,7 @@ function createHandling(
     signedUrls: sandbox.signedUrls,
     verifier,
     authenticator,
+    policy,
     readiness,
     calls,
     shutdownSignal,

@@ -10,9 +10,11 @@ import type { TokenVerifier } from "../auth/token-verifier.js";
 import { ANYBODY, type Call, type Caller } from "../call.js";
 import type { Logger } from "../logger.js";
 import type { Metrics } from "../metrics.js";
+import type { Policy } from "../policy/policy.js";
 import type { Readiness } from "../readiness.js";
 import type { Realm, Refusal, Verdict } from "../refusal.js";
 import type { Tracer } from "../telemetry/tracer.js";
+import { admit } from "./admit.js";
 import type { CallsInProgress } from "./calls-in-progress.js";
 import type { GrpcMethod } from "./grpc/methods.js";
 import { pathOf } from "./guard.js";
@@ -37,6 +39,8 @@ export interface RequestHandling {
   readonly verifier: TokenVerifier | undefined;
   /** Knows all other tokens and certificates; undefined: there are none, or nobody is asked. */
   readonly authenticator: Authenticator | undefined;
+  /** Undefined: whoever has the scope may do all that it is for. */
+  readonly policy: Policy | undefined;
   readonly readiness: Readiness;
   readonly calls: CallsInProgress;
   /** Ends what plain HTTP is still answering. */
@@ -88,6 +92,8 @@ function settle(
   const { caller } = verdict;
   call.caller = caller;
   if (requirement !== undefined && !fulfils(caller.scopes, requirement)) return scopeMissing(call.procedure, caller, requirement);
+  const refusal = admit(handling.policy, call, caller, requirement);
+  if (refusal !== undefined) return refusal;
   return refuseForNow(handling, request, call);
 }
 

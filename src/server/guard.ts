@@ -26,6 +26,7 @@ export function beginCall(request: HttpRequest): Call {
     cause: undefined,
     processId: undefined,
     subject: undefined,
+    denial: undefined,
     trace: passOn(request.headers),
   };
 }

@@ -79,9 +79,17 @@ function redeem(
   if (signer === undefined) return undefined;
   const now = authenticator?.current(signer) ?? { caller: signer };
   if ("refusal" in now) return now;
-  const { name, scopes, pathPrefixes = signer.pathPrefixes } = now.caller;
+  const { name, scopes, pathPrefixes = signer.pathPrefixes, capabilityName } = now.caller;
   const both = new Set([...signer.scopes].filter((scope) => scopes.has(scope)));
-  return { caller: { name, how: "signature", scopes: both, ...(pathPrefixes === undefined ? {} : { pathPrefixes }) } };
+  return {
+    caller: {
+      name,
+      how: "signature",
+      scopes: both,
+      ...(pathPrefixes === undefined ? {} : { pathPrefixes }),
+      ...(capabilityName === undefined ? {} : { capabilityName }),
+    },
+  };
 }
 
 function signerOf(signedUrls: SignedUrls, { route, parameters }: RouteMatch, request: HttpRequest): Caller | undefined {

@@ -7,6 +7,7 @@ import type { Call, CallSubject } from "../call.js";
 import { codeName } from "../errors/code-name.js";
 import { toConnectError } from "../errors/to-connect-error.js";
 import { ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.js";
+import { noteDenial } from "../policy/denial.js";
 import type { Readiness } from "../readiness.js";
 import type { Refusal } from "../refusal.js";
 import { TransferSpan } from "../transfer-span.js";
@@ -84,6 +85,7 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
   } catch (error) {
     const failure = toConnectError(signal.aborted ? signal.reason : error, call.requestId);
     call.code = codeName(failure.code);
+    noteDenial(call, failure);
     call.cause = failure.cause;
     transfer?.end(call.code);
     body.discard();

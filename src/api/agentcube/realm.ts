@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import type { JwtVerifier } from "../../auth/jwt.js";
+import { capabilityOf } from "../../auth/jwt-callers.js";
 import type { Scope } from "../../auth/scopes.js";
 import { ANYBODY_INSECURELY, type Caller } from "../../call.js";
 import type { Realm, Verdict } from "../../refusal.js";
@@ -23,9 +24,12 @@ export function createAgentCubeRealm(verifier: JwtVerifier | undefined): Realm {
       if (authorization === undefined) return refusal(WHY_NO_HEADER);
       const token = /^Bearer (\S+)$/.exec(authorization)?.[1];
       if (token === undefined) return refusal(WHY_NO_BEARER);
-      const why = verifier === undefined ? "no public key is configured" : await verifier.refusal(token);
-      if (why === undefined) return { caller: ROUTER };
-      return refusal({ error: "Invalid token", detail: `JWT verification failed: ${why}` });
+      try {
+        if (verifier === undefined) throw new Error("no public key is configured");
+        return { caller: { ...ROUTER, ...capabilityOf(await verifier.verify(token)) } };
+      } catch (error) {
+        return refusal({ error: "Invalid token", detail: `JWT verification failed: ${(error as Error).message}` });
+      }
     },
   };
 }

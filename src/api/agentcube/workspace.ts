@@ -11,18 +11,21 @@ import type { Sandbox } from "../../sandbox.js";
 
 /** The directory that AgentCube's routes are confined to. It is made when it is missing, and opened when it is first used. */
 export class Workspace {
-  readonly #sandbox: Pick<Sandbox, "users" | "defaults">;
+  readonly #sandbox: Pick<Sandbox, "users" | "defaults" | "grantedFiles">;
   readonly #config: Pick<Config, "workspace" | "root" | "workdir">;
   #root: Root | undefined;
 
-  constructor(sandbox: Pick<Sandbox, "users" | "defaults">, config: Pick<Config, "workspace" | "root" | "workdir">) {
+  constructor(
+    sandbox: Pick<Sandbox, "users" | "defaults" | "grantedFiles">,
+    config: Pick<Config, "workspace" | "root" | "workdir">,
+  ) {
     this.#sandbox = sandbox;
     this.#config = config;
   }
 
   /** On whose behalf, and where. @throws USER_NOT_FOUND, USER_NOT_PERMITTED, errno of mkdir(2), open(2). */
   access(caller: Caller | undefined): Access {
-    const { users, defaults } = this.#sandbox;
+    const { users, defaults, grantedFiles } = this.#sandbox;
     const user = resolveUser(users, defaults.user);
     if (this.#root === undefined) {
       const { workspace, root, workdir } = this.#config;
@@ -38,7 +41,9 @@ export class Workspace {
         `access denied: ${caller?.name ?? "the caller"} is confined to paths, and these routes are not`,
       );
     }
-    return { root: this.#root, user, users };
+    const { capability } = caller;
+    const rules = capability && grantedFiles.rulesFor(capability, user.home);
+    return { root: rules === undefined ? this.#root : new Root(this.#root, undefined, rules), user, users };
   }
 
   /**

@@ -13,7 +13,8 @@ export interface EnvdAccess extends Access {
   readonly named: User;
 }
 
-export function accessFor({ root, users }: Sandbox, named: User, caller: Caller | undefined): EnvdAccess {
+export function accessFor(sandbox: Sandbox, named: User, caller: Caller | undefined): EnvdAccess {
+  const { users } = sandbox;
   const own = users.find(String(process.getuid?.() ?? 0)) ?? named;
-  return { root: rootFor(root, caller), users, user: own, owner: named, named };
+  return { root: rootFor(sandbox, caller, named.home), users, user: own, owner: named, named };
 }

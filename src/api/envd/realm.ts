@@ -46,7 +46,10 @@ export function createEnvdRealm({ state, users }: EnvdRealmParts): Realm {
     if (accessToken === undefined || tokenSetBy === undefined)
       return open ? { caller: ANYBODY_INSECURELY } : unauthorized(UNAUTHORIZED);
     const method = request.method ?? "";
-    if (method === "POST" && path === "/init") return { caller: INITIALISING };
+    if (method === "POST" && path === "/init") {
+      const { capabilityName } = tokenSetBy;
+      return { caller: capabilityName === undefined ? INITIALISING : { ...INITIALISING, capabilityName } };
+    }
     const isRight = given !== "" && isSameSecret(accessToken, given);
     // It opens what may be opened by whoever has set it.
     if (isRight) return inItsName(current(tokenSetBy), "token");

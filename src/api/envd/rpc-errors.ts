@@ -13,6 +13,8 @@ const COMMON: Codes = {
   INVALID_ARGUMENT: Code.InvalidArgument,
   USER_NOT_FOUND: Code.Unauthenticated,
   USER_NOT_PERMITTED: Code.PermissionDenied,
+  POLICY_DENIED: Code.PermissionDenied,
+  POLICY_LIMIT_REACHED: Code.FailedPrecondition,
   WATCH_LIMIT_REACHED: Code.ResourceExhausted,
   SHUTTING_DOWN: Code.Unavailable,
 };

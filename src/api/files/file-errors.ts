@@ -35,6 +35,7 @@ const OF_REASON: Readonly<Record<string, StatusAndCode>> = {
   EBUSY: [409, "CONFLICT"],
   ETXTBSY: [409, "CONFLICT"],
   EFBIG: [413, "OUT_OF_RANGE"],
+  POLICY_LIMIT_REACHED: [413, "OUT_OF_RANGE"],
   // Of a socket.
   ENXIO: [400, "INVALID_ARGUMENT"],
   ENOSPC: [507, "RESOURCE_EXHAUSTED"],
