@@ -6,6 +6,7 @@ import { withPath } from "../os/system-error.js";
 import { discard } from "../os/temporary-file.js";
 import type { Access } from "./access.js";
 import type { EntryInfo } from "./entry-info.js";
+import { assertFileSize } from "./writing/file-size-limit.js";
 import { removeMadeDirectories } from "./writing/make-parents.js";
 import { makeVisible } from "./writing/make-visible.js";
 import { writeAll, writeAllNow } from "./writing/write-all.js";
@@ -59,6 +60,7 @@ export class FileWriter {
     this.#options = options;
     this.#start = Number(options.offset ?? 0n);
     this.#hash = options.sha256 === undefined ? undefined : createHash("sha256");
+    this.#assertSize(Number(options.size ?? 0n));
     [this.#target, this.#destination] = withFileRightsOf(access, () => open(access, path, options));
   }
 
@@ -68,6 +70,7 @@ export class FileWriter {
     if (size !== undefined && BigInt(this.#bytes + chunk.length) > size) {
       throw this.#mismatch("SIZE_MISMATCH", `more than the announced ${size} bytes arrived`);
     }
+    this.#assertSize(this.#bytes + chunk.length);
     this.#hash?.update(chunk);
     try {
       const position = this.#start + this.#bytes;
@@ -119,6 +122,10 @@ export class FileWriter {
     });
     // Freeing the blocks of a large file takes time: not on the event loop.
     for (const open of new Set([fd, existingFd])) if (open !== undefined) close(open, () => undefined);
+  }
+
+  #assertSize(bytes: number): void {
+    assertFileSize(this.#access.root.guard, this.#path, this.#start + bytes);
   }
 
   #mismatch(reason: "SIZE_MISMATCH" | "CHECKSUM_MISMATCH", why: string): PicodError {

@@ -225,6 +225,26 @@ describe("a denied path", () => {
   });
 });
 
+describe("a limit of a file's size", () => {
+  it("is kept to the byte, whichever way a file is written", async () => {
+    using places = makePlaces();
+    const { at } = places;
+    const limited = { reason: "POLICY_LIMIT_REACHED", metadata: { limit: "max_file_size_bytes", value: "5" } };
+    const access = accessGranted({ readPaths: ["/**"], writePaths: ["/**"], maxFileSizeBytes: 5 });
+    await writeWhole(access, at("in/fits"), "12345");
+    await expect(writeWhole(access, at("in/big"), "123456")).rejects.toMatchObject(limited);
+    await expect(writeWhole(access, at("in/big"), "", { size: 6n })).rejects.toMatchObject(limited);
+    await expect(writeWhole(access, at("in/fits"), "6", { offset: 5n })).rejects.toMatchObject(limited);
+    await expect(copy(access, places.canary, at("in/big"), {}, never)).rejects.toMatchObject(limited);
+    const writer = new InPlaceWriter(access, at("in/place"));
+    await writer.write(Buffer.from("123"));
+    await expect(writer.write(Buffer.from("456"))).rejects.toMatchObject(limited);
+    writer.close();
+    expect(readdirSync(at("in")).sort()).toEqual(["d", "file", "fits", "place"]);
+    expect(readFileSync(at("in/fits"), "utf8")).toBe("12345");
+  });
+});
+
 describe("a name", () => {
   it("that ends as the kernel marks deleted files is one all the same", async () => {
     using places = makePlaces();

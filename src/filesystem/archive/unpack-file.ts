@@ -1,6 +1,8 @@
 import { close, closeSync, ftruncateSync, write, writeSync } from "node:fs";
+import { actingGuard } from "../../os/path-guard.js";
 import { createTemporaryFile, discard } from "../../os/temporary-file.js";
 import { placeFile } from "../copying/place-entry.js";
+import { assertFileSize } from "../writing/file-size-limit.js";
 import type { ArchiveInput, UnpackSteps } from "./archive-input.js";
 import type { Extent } from "./data-extents.js";
 import type { ArchivedEntry } from "./read-tar-entry.js";
@@ -18,6 +20,9 @@ export function* unpackFile(
   attributes: AttributeSetter,
 ): UnpackSteps {
   const { sparse, storedBytes } = entry;
+  const guard = actingGuard();
+  guard?.assertName(directoryFd, name, "write");
+  assertFileSize(guard, entry.name, sparse?.size ?? storedBytes);
   const file = createTemporaryFile(directoryFd);
   let named = false;
   try {

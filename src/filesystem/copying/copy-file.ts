@@ -1,11 +1,13 @@
 import { type BigIntStats, close, closeSync, constants, fstatSync } from "node:fs";
 import { constants as osConstants } from "node:os";
+import { actingGuard } from "../../os/path-guard.js";
 import { openIn } from "../../os/root.js";
 import { errnoName, systemError, withPath } from "../../os/system-error.js";
 import { createTemporaryFile, discard, publish } from "../../os/temporary-file.js";
 import { type Attributes, attributesOf, giveAttributes, giveAttributesInPlace } from "../attributes.js";
 import { isSame } from "../walking/descent.js";
 import type { Step } from "../walking/in-steps.js";
+import { assertFileSize } from "../writing/file-size-limit.js";
 import { openDestination, type WriteDestination } from "../writing/write-destination.js";
 import { lookUp } from "../writing/write-target.js";
 import type { DataCopier } from "./copy-data.js";
@@ -39,6 +41,7 @@ export function* copyFile(data: DataCopier, from: NamedFile, to: NamedFile, arri
     const stats = fstatSync(fromFd, { bigint: true });
     // It became something else after it was looked at.
     if (!stats.isFile()) throw systemError("read", from.path, osConstants.errno.EAGAIN);
+    assertFileSize(actingGuard(), to.path, Number(stats.size));
     const attributes = naming(from.path, () => attributesOf(fromFd, stats));
     const source = { fd: fromFd, stats, attributes };
     return yield* arrival === "new" ? copyNew(data, source, to) : copyWhole(data, source, to, arrival);
@@ -59,6 +62,7 @@ function* copyNew(data: DataCopier, from: Source, to: NamedFile): Generator<Step
   const fd = naming(to.path, () => openIn(to.directoryFd, to.name, CREATE, 0o600));
   try {
     const bytes = yield* data.copy(from.fd, fd, from.stats);
+    assertFileSize(actingGuard(), to.path, bytes);
     giveAttributes(fd, from.attributes);
     return bytes;
   } finally {
@@ -74,6 +78,7 @@ function* copyWhole(data: DataCopier, from: Source, to: NamedFile, arrival: Arri
   const { way, fd, temporary, existingFd } = destination;
   try {
     const bytes = yield* data.copy(from.fd, fd, from.stats);
+    assertFileSize(actingGuard(), to.path, bytes);
     if (way === "rename") {
       giveAttributes(fd, from.attributes);
       if (take(destination, to, arrival)) return bytes;

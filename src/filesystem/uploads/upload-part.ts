@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { PicodError } from "../../errors/picod-error.js";
 import { withPath } from "../../os/system-error.js";
+import { assertFileSize } from "../writing/file-size-limit.js";
 import { writeAll, writeAllNow } from "../writing/write-all.js";
 import { assertFree } from "../writing/write-destination.js";
 import type { PendingUpload } from "./pending-upload.js";
@@ -48,6 +49,7 @@ export class UploadPart {
     this.#start = Number(offset);
     this.#hash = options.sha256 === undefined ? undefined : createHash("sha256");
     this.#onClose = onClose;
+    this.#assertSize(Number(size));
     const replaced = upload.received.countIn(this.#start, this.#start + Number(size));
     assertFree(upload.path, upload.storage.fd, size - BigInt(replaced));
   }
@@ -60,6 +62,7 @@ export class UploadPart {
     if (size !== undefined && BigInt(this.#bytes + chunk.length) > size) {
       throw this.#refused("SIZE_MISMATCH", `more than the announced ${size} bytes arrived`);
     }
+    this.#assertSize(this.#bytes + chunk.length);
     this.#assertFewRanges();
     this.#hash?.update(chunk);
     const position = this.#start + this.#bytes;
@@ -103,6 +106,10 @@ export class UploadPart {
 
   close(): void {
     this.#onClose();
+  }
+
+  #assertSize(bytes: number): void {
+    assertFileSize(this.upload.access.root.guard, this.upload.path, this.#start + bytes);
   }
 
   #assertFewRanges(): void {

@@ -6,6 +6,7 @@ import { withFileRightsOf } from "../../os/credentials.js";
 import { O_PATH } from "../../os/root.js";
 import { errnoName, systemError, withPath } from "../../os/system-error.js";
 import type { Access } from "../access.js";
+import { assertFileSize } from "./file-size-limit.js";
 import { openDirectoryMakingParents } from "./make-parents.js";
 import { writeAll, writeAllNow } from "./write-all.js";
 
@@ -40,6 +41,7 @@ export class InPlaceWriter {
 
   /** Takes one chunk, which is one write; it may be reused when the promise has settled. @throws errno of write(2). */
   async write(chunk: Uint8Array): Promise<void> {
+    assertFileSize(this.#access.root.guard, this.#path, this.#position + chunk.length);
     try {
       if (chunk.length <= INLINE_BYTES) writeAllNow(this.#fd, chunk, this.#position);
       else await writeAll(this.#fd, chunk, this.#position);
