@@ -89,6 +89,16 @@ export class Root {
     return openAgain(fd, path, flags);
   }
 
+  /** Judges a path without opening what is there, or may be there later. @throws the denial of the rules. */
+  assertMay(path: string, use: PathUse): void {
+    if (this.guard === undefined) return;
+    try {
+      closeSync(this.open(path, O_PATH, 0, use));
+    } catch (error) {
+      if (errnoName(error) === undefined) throw error;
+    }
+  }
+
   #open(path: string, flags: number, mode: number): number {
     if (this.#prefixes !== undefined) return this.#openWithin(this.#prefixes, path, flags, mode);
     if (this.#fd !== undefined) return openBelow(this.#fd, path, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);

@@ -1,8 +1,10 @@
+import { writeFileSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, it } from "vitest";
 import { resolvePath } from "../../src/acting-user.js";
 import { PicodError } from "../../src/errors/picod-error.js";
+import type { Access } from "../../src/filesystem/access.js";
 import { copy } from "../../src/filesystem/copy.js";
 import { find } from "../../src/filesystem/find.js";
 import { listDirectory } from "../../src/filesystem/list-directory.js";
@@ -15,7 +17,7 @@ import { Root } from "../../src/os/root.js";
 import { errnoName } from "../../src/os/system-error.js";
 import { archiveOf, unpack } from "../helpers/archives.js";
 import { type Clients, connectTo } from "../helpers/clients.js";
-import { accessAs, readWhole, writeWhole } from "../helpers/file-access.js";
+import { accessAs, accessGranted, readWhole, writeWhole } from "../helpers/file-access.js";
 import { randomNumbers } from "../helpers/random-tree.js";
 import { type Daemon, startDaemon, TOKEN } from "../helpers/start-daemon.js";
 import { temporaryDirectory } from "../helpers/temporary-directory.js";
@@ -97,52 +99,67 @@ it("no path and nobody who swaps directories leads a look-up out of the root", a
   expect(found).toBeGreaterThan(100);
 });
 
-it.each(["the root", "a path prefix"])("no path and nobody who swaps directories leads an operation out of %s", async (what) => {
-  using base = temporaryDirectory();
-  const outside = new Outside(base.path, USER.uid);
-  const isPrefix = what === "a path prefix";
-  const whole = accessAs(USER.name, isPrefix ? "/" : outside.root);
-  const access = isPrefix ? { ...whole, root: new Root(whole.root, [outside.root]) } : whole;
-  const above = isPrefix ? outside.root : "";
-  const never = new AbortController().signal;
-  const { archive } = await archiveOf(access, `${above}/listing`);
-  const anything = { kinds: [], minSize: undefined, maxSize: undefined, modifiedSinceNs: undefined, modifiedBeforeNs: undefined };
-  const options = { patterns: { include: [], exclude: [] }, ...anything, maxDepth: 9, maxResults: 99 };
-  const operations: ((path: string, other: string) => unknown)[] = [
-    (path) => stat(access, path, true),
-    async (path) => (await readWhole(access, path)).content,
-    (path) => writeWhole(access, path, "written"),
-    (path) => writeWhole(access, path, "patched", { offset: 0n }),
-    (path) => all(listDirectory(access, path, 2, never)),
-    (path) => makeDirectory(access, path),
-    (path, other) => move(access, path, other, "replace", never),
-    (path, other) => move(access, path, other, "exchange", never),
-    (path, other) => copy(access, path, other, {}, never),
-    (path) => remove(access, path, { recursive: true }, never),
-    (path) => setAttributes(access, path, { mode: 0o755, modifiedTimeNs: 1n }),
-    (path) => all(find(access, path, options, never)),
-    async (path) => (await archiveOf(access, path)).archive,
-    (path) => unpack(access, path, archive),
-    (path) => unpack(access, path, archive, { atomic: true }),
-  ];
-  const random = randomNumbers(8);
-  const resolved = (path: string) => resolvePath(above + path, access.user, "/", access.users);
-  await using _swapping = await outside.swapping();
-  const outcomes = await race(outside, async (path, other) => {
-    const operation = operations[random(operations.length)] as (typeof operations)[number];
-    try {
-      assertInside(await operation(resolved(path), resolved(other)), `${operation} of ${path}`);
-      return "done";
-    } catch (error) {
-      if (error instanceof PicodError) return error.reason;
-      const errno = errnoName(error);
-      if (errno === undefined) throw error;
-      return errno;
-    }
-  });
-  assertUntouched(outside);
-  expect(outcomes.get("done"), JSON.stringify([...outcomes])).toBeGreaterThan(50);
-});
+it.each(["the root", "a path prefix", "a policy"])(
+  "no path and nobody who swaps directories leads an operation out of %s",
+  async (what) => {
+    using base = temporaryDirectory();
+    const outside = new Outside(base.path, USER.uid);
+    const [access, above] = confinedBy(what, outside.root);
+    const never = new AbortController().signal;
+    const { archive } = await archiveOf(access, `${above}/listing`);
+    const anything = {
+      kinds: [],
+      minSize: undefined,
+      maxSize: undefined,
+      modifiedSinceNs: undefined,
+      modifiedBeforeNs: undefined,
+    };
+    const options = { patterns: { include: [], exclude: [] }, ...anything, maxDepth: 9, maxResults: 99 };
+    const operations: ((path: string, other: string) => unknown)[] = [
+      (path) => stat(access, path, true),
+      async (path) => (await readWhole(access, path)).content,
+      (path) => writeWhole(access, path, "written"),
+      (path) => writeWhole(access, path, "patched", { offset: 0n }),
+      (path) => all(listDirectory(access, path, 2, never)),
+      (path) => makeDirectory(access, path),
+      (path, other) => move(access, path, other, "replace", never),
+      (path, other) => move(access, path, other, "exchange", never),
+      (path, other) => copy(access, path, other, {}, never),
+      (path) => remove(access, path, { recursive: true }, never),
+      (path) => setAttributes(access, path, { mode: 0o755, modifiedTimeNs: 1n }),
+      (path) => all(find(access, path, options, never)),
+      async (path) => (await archiveOf(access, path)).archive,
+      (path) => unpack(access, path, archive),
+      (path) => unpack(access, path, archive, { atomic: true }),
+    ];
+    const random = randomNumbers(8);
+    const resolved = (path: string) => resolvePath(above + path, access.user, "/", access.users);
+    await using _swapping = await outside.swapping();
+    const outcomes = await race(outside, async (path, other) => {
+      const operation = operations[random(operations.length)] as (typeof operations)[number];
+      try {
+        assertInside(await operation(resolved(path), resolved(other)), `${operation} of ${path}`);
+        return "done";
+      } catch (error) {
+        if (error instanceof PicodError) return error.reason;
+        const errno = errnoName(error);
+        if (errno === undefined) throw error;
+        return errno;
+      }
+    });
+    assertUntouched(outside);
+    expect(outcomes.get("done"), JSON.stringify([...outcomes])).toBeGreaterThan(50);
+  },
+);
+
+/** And the path of what it is confined to. */
+function confinedBy(what: string, directory: string): [Access, string] {
+  if (what === "the root") return [accessAs(USER.name, directory), ""];
+  const whole = accessAs(USER.name);
+  const paths = [`${directory}/**`];
+  if (what === "a policy") return [accessGranted({ readPaths: paths, writePaths: paths }, USER.name), directory];
+  return [{ ...whole, root: new Root(whole.root, [directory]) }, directory];
+}
 
 async function* unpacking(path: string, archive: Uint8Array<ArrayBuffer>, atomic: boolean) {
   yield { request: { case: "metadata" as const, value: { path, atomic } } };
@@ -183,11 +200,21 @@ function requests({ url }: Daemon): ((path: string) => Promise<unknown>)[] {
   return [send("GET"), send("GET"), send("HEAD"), send("PUT", "written"), send("DELETE")];
 }
 
-it("no path and nobody who swaps directories leads a call out of the root", async () => {
+it.each(["the root", "a policy"])("no path and nobody who swaps directories leads a call out of %s", async (what) => {
   using base = temporaryDirectory();
   const outside = new Outside(base.path, USER.uid);
   const { archive } = await archiveOf(accessAs(USER.name, outside.root), "/listing");
-  await using daemon = await startDaemon({ args: ["--root", outside.root, "--user", USER.name] });
+  const isPolicy = what === "a policy";
+  using directory = temporaryDirectory();
+  const policy = `${directory.path}/policy.toml`;
+  const globs = `[${JSON.stringify(`${outside.root}/**`)}]`;
+  writeFileSync(
+    policy,
+    `daemon_token = "x"\n[capabilities.x.permissions.filesystem]\nread_paths = ${globs}\nwrite_paths = ${globs}\n`,
+  );
+  const confined = isPolicy ? ["--policy", policy] : ["--root", outside.root];
+  await using daemon = await startDaemon({ args: [...confined, "--user", USER.name] });
+  const above = isPolicy ? outside.root : "";
   await using clients = connectTo(daemon.url);
   const calls = [...rpcs(clients, new Uint8Array(archive)), ...requests(daemon)];
   const random = randomNumbers(9);
@@ -196,7 +223,7 @@ it("no path and nobody who swaps directories leads a call out of the root", asyn
     const outcomes = await race(outside, async (path, other) => {
       const call = calls[random(calls.length)] as (typeof calls)[number];
       try {
-        assertInside(await call(path, other), `${call} of ${path}`);
+        assertInside(await call(above + path, above + other), `${call} of ${path}`);
         return "done";
       } catch (error) {
         if (!(error instanceof ConnectError)) throw error;

@@ -5,9 +5,9 @@ import { type Clients, connectTo } from "../helpers/clients.js";
 import { type Daemon, startDaemon } from "../helpers/start-daemon.js";
 import { type TemporaryDirectory, temporaryDirectory } from "../helpers/temporary-directory.js";
 import { askAs } from "../helpers/with-token.js";
+import { all, fileRequests, fileRpcs, messages, NEWS } from "./support/file-calls.js";
 
 const SECRET = "not for everybody";
-const NEWS = "written by somebody confined";
 
 /** `in` and `also`, which a caller is confined to, beside `out`; and what could lead from one to the other. */
 function furnish({ path }: TemporaryDirectory): void {
@@ -32,69 +32,6 @@ const OUTSIDE = [
   "out",
 ];
 const DENIED = [...OUTSIDE, "bent/file", "in/back/file", ".", "in/..", "out/new"];
-
-/** Of whatever kind: their types tell nothing that the daemon does not. */
-async function* messages(...all: readonly object[]) {
-  yield* all as never[];
-}
-
-async function all(events: AsyncIterable<unknown>): Promise<unknown[]> {
-  const told: unknown[] = [];
-  for await (const event of events) told.push(event);
-  return told;
-}
-
-function rpcs({ filesystem }: Clients, inside: string): Record<string, (path: string) => Promise<unknown>> {
-  const metadata = (path: string) => ({ request: { case: "metadata" as const, value: { path } } });
-  const chunk = { request: { case: "chunk" as const, value: new TextEncoder().encode(NEWS) } };
-  return {
-    stat: (path) => filesystem.stat({ path }),
-    "stat, links followed": (path) => filesystem.stat({ path, followSymlinks: true }),
-    readFile: (path) => all(filesystem.readFile({ path })),
-    writeFile: (path) => filesystem.writeFile(messages(metadata(path), chunk)),
-    listDirectory: (path) => all(filesystem.listDirectory({ path })),
-    makeDirectory: (path) => filesystem.makeDirectory({ path: `${path}/x/y` }),
-    "move from": (source) => filesystem.move({ source, destination: `${inside}/moved` }),
-    "move to": (destination) => filesystem.move({ source: `${inside}/file`, destination }),
-    "copy from": (source) => filesystem.copy({ source, destination: `${inside}/copied` }),
-    "copy to": (destination) => filesystem.copy({ source: `${inside}/file`, destination }),
-    remove: (path) => filesystem.remove({ path, recursive: true }),
-    setAttributes: (path) => filesystem.setAttributes({ path, mode: 0o777 }),
-    find: (path) => all(filesystem.find({ path })),
-    search: (path) => all(filesystem.search({ path, pattern: "not" })),
-    readArchive: (path) => all(filesystem.readArchive({ path })),
-    writeArchive: (path) => filesystem.writeArchive(messages({ request: { case: "metadata" as const, value: { path } } })),
-    watchDirectory: (path) => all(filesystem.watchDirectory({ path })),
-    getChanges: (path) => filesystem.getChanges({ path }),
-    createSignedUrl: (path) => filesystem.createSignedUrl({ path }).then(({ url }) => expect.fail(url)),
-  };
-}
-
-/** The same by other ways: none of them answers 2xx, or tells the secret. */
-function requests(daemon: Daemon): Record<string, (path: string) => Promise<{ status: number; body: string }>> {
-  const files = (path: string) => `/v1/files/${encodeURIComponent(path).replaceAll(".", "%2E")}`;
-  const archive = (path: string) => files(path).replace("files", "archive");
-  const query = (path: string) => new URLSearchParams({ path });
-  const octets = { "content-type": "application/octet-stream" };
-  const rpc = (name: string) => (path: string) => askAs(daemon, "confined", `/filesystem.Filesystem/${name}`, { path });
-  return {
-    "GET /v1/files": (path) => askAs(daemon, "confined", files(path), undefined, "GET"),
-    "PUT /v1/files": (path) => askAs(daemon, "confined", files(path), NEWS, "PUT", octets),
-    "DELETE /v1/files": (path) => askAs(daemon, "confined", `${files(path)}?recursive=true`, undefined, "DELETE"),
-    "GET /v1/archive": (path) => askAs(daemon, "confined", archive(path), undefined, "GET"),
-    "PUT /v1/archive": (path) => askAs(daemon, "confined", archive(path), Buffer.alloc(1024).toString(), "PUT"),
-    "GET /files": (path) => askAs(daemon, "confined", `/files?${query(path)}`, undefined, "GET"),
-    "POST /files": (path) => askAs(daemon, "confined", `/files?${query(path)}`, NEWS, "POST", octets),
-    "POST /files/compose": (path) =>
-      askAs(daemon, "confined", "/files/compose", { source_paths: [path], destination: `${path}2` }),
-    "E2B's Stat": rpc("Stat"),
-    "E2B's ListDir": rpc("ListDir"),
-    "E2B's MakeDir": (path) => rpc("MakeDir")(`${path}/x`),
-    "E2B's Remove": rpc("Remove"),
-    "E2B's CreateWatcher": rpc("CreateWatcher"),
-    "E2B's Move": (source) => askAs(daemon, "confined", "/filesystem.Filesystem/Move", { source, destination: `${source}2` }),
-  };
-}
 
 function startConfined({ path }: TemporaryDirectory): Promise<Daemon> {
   const scopes = ["files:read", "files:write"];
@@ -124,7 +61,7 @@ describe("a caller who is confined to paths", () => {
     await using daemon = await startConfined(base);
     const before = traces(base);
     await using clients = connectTo(daemon.url, { token: "confined" });
-    for (const [title, rpc] of Object.entries(rpcs(clients, `${base.path}/in`))) {
+    for (const [title, rpc] of Object.entries(fileRpcs(clients, `${base.path}/in`))) {
       for (const path of DENIED) {
         // Of what is inside by its text an address may be signed: opening it is another matter.
         if (title === "createSignedUrl" && path.startsWith("in/")) continue;
@@ -148,7 +85,7 @@ describe("a caller who is confined to paths", () => {
     furnish(base);
     await using daemon = await startConfined(base);
     const before = traces(base);
-    for (const [title, request] of Object.entries(requests(daemon))) {
+    for (const [title, request] of Object.entries(fileRequests(daemon, "confined"))) {
       for (const path of OUTSIDE) {
         const { status, body } = await request(`${base.path}/${path}`);
         const isMissing = title.includes("Remove") && status === 200;

@@ -1,3 +1,4 @@
+import { PicodError } from "../../errors/picod-error.js";
 import { stat } from "../../filesystem/stat.js";
 import { errnoName } from "../../os/system-error.js";
 import type { Sandbox } from "../../sandbox.js";
@@ -30,12 +31,13 @@ export async function getFile(sandbox: Sandbox, state: EnvdState, exchange: Http
   await sendFile({ access, path }, { describe, gzip: negotiate(exchange) }, exchange);
 }
 
-/** @throws 404, 400 for a directory, 500. */
+/** @throws 404, 400 for a directory, 500; what the policy denies. */
 function assertFile(access: EnvdAccess, path: string): void {
   try {
     if (stat(access, path, true).kind !== "directory") return;
   } catch (error) {
     if (errnoName(error) === "ENOENT") throw new RestError(404, `path '${path}' does not exist`);
+    if (error instanceof PicodError) throw error;
     throw new RestError(500, `error getting file info: ${(error as Error).message}`);
   }
   throw new RestError(400, `path '${path}' is a directory`);

@@ -3,6 +3,7 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { ANYBODY, callerOf } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import type { CreateSignedUrlRequest, FilesystemService } from "../../gen/picod/v1/filesystem_pb.js";
+import { withFileRightsOf } from "../../os/credentials.js";
 import { resolveFile } from "../../resolve-file.js";
 import type { Sandbox } from "../../sandbox.js";
 import { cleanPath, decodeUrlPath, toUrlPath } from "../../url-path.js";
@@ -30,6 +31,8 @@ export function createSignedUrlMethods(sandbox: Sandbox): Pick<ServiceImpl<typeo
           path: absolute,
         });
       }
+      // Whoever opens it is judged again, where it leads then.
+      withFileRightsOf(access, () => access.root.assertMay(absolute, method === "GET" ? "read" : "write"));
       const path = toUrlPath(sandbox, absolute);
       const expiresAtMs = Date.now() + toLifetimeMs(request.lifetime);
       const query = sandbox.signedUrls.sign(
