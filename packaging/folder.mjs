@@ -21,7 +21,17 @@ const LIBRARIES = ["libdl.so.2", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1",
 const LOADERS = { x64: "ld-linux-x86-64.so.2", arm64: "ld-linux-aarch64.so.1" };
 const LIBRARY_FOLDERS = { x64: "lib/x86_64-linux-gnu", arm64: "lib/aarch64-linux-gnu" };
 const EMULATORS = { x64: "qemu-x86_64-static", arm64: "qemu-aarch64-static" };
-const SHARED = ["daemon.cjs", "picod.cjs", "search-worker.cjs", "otlp-tracer.cjs", "pino-pretty.cjs", "terminal", "LICENSE"];
+const SHARED = [
+  "daemon.cjs",
+  "picod.cjs",
+  "search-worker.cjs",
+  "confined-worker.cjs",
+  "otlp-tracer.cjs",
+  "judge-line.cjs",
+  "pino-pretty.cjs",
+  "terminal",
+  "LICENSE",
+];
 
 /** @param dist what `npm run build` made. */
 export function makeFolder({ arch, cache, dist, folder, libraries }) {

@@ -5,7 +5,18 @@ import { run } from "./run.mjs";
 
 /** What is not here is for one architecture: the Node beside it, its code cache and koffi, which npm installs. */
 const FILES = [
-  ...["picod", "picod.cjs", "daemon.cjs", "search-worker.cjs", "otlp-tracer.cjs", "pino-pretty.cjs", "terminal", "client"],
+  ...[
+    "picod",
+    "picod.cjs",
+    "daemon.cjs",
+    "search-worker.cjs",
+    "confined-worker.cjs",
+    "otlp-tracer.cjs",
+    "judge-line.cjs",
+    "pino-pretty.cjs",
+    "terminal",
+    "client",
+  ],
   ...["LICENSE", "THIRD-PARTY-LICENSES.txt"],
 ];
 /** The native library, and what the types of the client are made of; everything else is bundled. */

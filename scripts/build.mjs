@@ -4,7 +4,9 @@
 //   dist/daemon.cjs         the daemon, one file
 //   dist/daemon.cache       V8's code cache for it
 //   dist/search-worker.cjs  the thread that searches files
+//   dist/confined-worker.cjs  the thread that starts programs for a capability
 //   dist/otlp-tracer.cjs    OpenTelemetry, loaded where traces are exported
+//   dist/judge-line.cjs     the parser of shell lines, loaded where a policy lists commands
 //   dist/terminal           the page that is served on /terminal
 //   dist/node               the Node that the repository pins
 //   dist/client             the TypeScript client, "picod/client"
@@ -35,7 +37,7 @@ const daemon = await build({
   ...common,
   entryPoints: [join(root, "src/main.ts")],
   outfile: join(dist, "daemon.cjs"),
-  external: ["koffi", "pino-pretty", "otlp-tracer"],
+  external: ["koffi", "pino-pretty", "otlp-tracer", "judge-line"],
   // Otherwise import() stays, which a script that was not loaded as a module cannot do.
   supported: { "dynamic-import": false },
   define: { PICOD_VERSION: JSON.stringify(version), PICOD_COMMIT: JSON.stringify(commit()) },
@@ -51,11 +53,23 @@ const searchWorker = await build({
   outfile: join(dist, "search-worker.cjs"),
   supported: { "dynamic-import": false },
 });
+const confinedWorker = await build({
+  ...common,
+  entryPoints: [join(root, "src/os/confined-worker.ts")],
+  outfile: join(dist, "confined-worker.cjs"),
+  external: ["koffi"],
+  supported: { "dynamic-import": false },
+});
 const otlpTracer = await build({
   ...common,
   entryPoints: [join(root, "src/telemetry/otlp-tracer.ts")],
   outfile: join(dist, "otlp-tracer.cjs"),
   supported: { "dynamic-import": false },
+});
+const judgeLine = await build({
+  ...common,
+  entryPoints: [join(root, "src/policy/commands/judge-line.ts")],
+  outfile: join(dist, "judge-line.cjs"),
 });
 const prettyPrinter = await build({
   ...common,
@@ -98,7 +112,9 @@ cpSync(join(root, "scripts/load.cjs"), join(dist, "picod.cjs"));
 const launcher = readFileSync(join(root, "scripts/launcher.sh"), "utf8");
 writeFileSync(join(dist, "picod"), fillLauncher(launcher));
 chmodSync(join(dist, "picod"), 0o755);
-const bundles = [daemon, searchWorker, otlpTracer, prettyPrinter, page, client].map(({ metafile }) => metafile);
+const bundles = [daemon, searchWorker, confinedWorker, otlpTracer, judgeLine, prettyPrinter, page, client].map(
+  ({ metafile }) => metafile,
+);
 const bundled = npmPackages(root, bundles, ["koffi"]);
 writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), writeLicences(bundled));
 writeFileSync(join(dist, "bundled.json"), JSON.stringify({ commit: commit(), bundled }));

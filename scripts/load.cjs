@@ -8,7 +8,7 @@ const { join, dirname } = require("node:path");
 const { Script } = require("node:vm");
 
 /** What hardly any daemon loads. */
-const BUNDLES = ["pino-pretty", "otlp-tracer"];
+const BUNDLES = ["pino-pretty", "otlp-tracer", "judge-line"];
 const parts = typeof PICOD_PARTS === "undefined" ? undefined : PICOD_PARTS;
 const folder = parts === undefined ? __dirname : dirname(process.execPath);
 const program = parts === undefined ? undefined : openSync("/proc/self/exe");
@@ -58,7 +58,9 @@ function takeNativeLibrary() {
   delete process.env.LD_PRELOAD;
   const descriptors = PICOD_LIBRARIES.split(",").map(Number);
   const target = { exports: {} };
-  process.dlopen(target, `/proc/self/fd/${descriptors.at(-1)}`);
+  // Threads load it again.
+  readPart.nativeLibrary = `/proc/self/fd/${descriptors.pop()}`;
+  process.dlopen(target, readPart.nativeLibrary);
   for (const fd of descriptors) closeSync(fd);
   return target.exports;
 }

@@ -7,6 +7,8 @@ import { readOpenFileLimits } from "./os/open-file-limit.js";
 import { Root } from "./os/root.js";
 import { UserDatabase } from "./os/users.js";
 import { GrantedFiles } from "./policy/granted-files.js";
+import { Confinement, type ConfinementOptions } from "./policy/confinement.js";
+import { DEFAULT_PATH } from "./process/environment.js";
 import type { ExecuteDefaults } from "./process/execute.js";
 import { ExecutionRecords } from "./process/execution-records.js";
 import { ProcessRegistry } from "./process/process-registry.js";
@@ -48,7 +50,11 @@ export interface Sandbox {
 }
 
 /** @param env the daemon's own environment; PATH, LANG and PICOD_SOFT_OPEN_FILES (noted by the launcher) are taken from it. */
-export function createSandbox(config: Config, env: Readonly<Record<string, string | undefined>>): Sandbox {
+export function createSandbox(
+  config: Config,
+  env: Readonly<Record<string, string | undefined>>,
+  onRefused: ConfinementOptions["onRefused"] = () => undefined,
+): Sandbox {
   const watches = new KernelWatches();
   return {
     users: new UserDatabase(),
@@ -79,6 +85,7 @@ export function createSandbox(config: Config, env: Readonly<Record<string, strin
       timeoutMs: config.defaultTimeoutMs,
       maxOutputBytes: config.maxOutputBytes,
       killGraceMs: config.killGraceMs,
+      confinement: new Confinement({ path: env.PATH ?? DEFAULT_PATH, shell: config.shell, onRefused }),
       softOpenFiles: Number(env.PICOD_SOFT_OPEN_FILES) || FALLBACK_SOFT_OPEN_FILES,
     },
   };

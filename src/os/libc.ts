@@ -25,6 +25,8 @@ const numbers =
         statx: 291,
         capget: 90,
         capset: 91,
+        unshare: 97,
+        setns: 268,
       }
     : {
         setresuid: 117,
@@ -36,10 +38,20 @@ const numbers =
         statx: 332,
         capget: 125,
         capset: 126,
+        unshare: 272,
+        setns: 308,
       };
 const copyNumbers = process.arch === "arm64" ? { mknodat: 33, copy_file_range: 285 } : { mknodat: 259, copy_file_range: 326 };
 
-export const SYSCALL = { ...numbers, ...copyNumbers, openat2: 437, faccessat2: 439 } as const;
+export const SYSCALL = {
+  ...numbers,
+  ...copyNumbers,
+  openat2: 437,
+  faccessat2: 439,
+  landlock_create_ruleset: 444,
+  landlock_add_rule: 445,
+  landlock_restrict_self: 446,
+} as const;
 
 type Bytes = Uint8Array | Int32Array | Uint32Array | BigUint64Array;
 /** Text, or bytes that end with a NUL: see encodePath. */
@@ -58,6 +70,14 @@ export const libc = {
   flock: declare<[fd: number, operation: number]>("flock", "int", ["int", "int"]),
   ioctl: declare<[fd: number, request: number, argument: Bytes | Uint16Array]>("ioctl", "int", ["int", "ulong", "void *"]),
   prctl: declare<[option: number, argument: number]>("prctl", "int", ["int", "long"]),
+  /** Those of prctl(2) that want every other argument to be 0. */
+  prctlStrict: declare<[option: number, a: number, b: number, c: number, d: number]>("prctl", "int", [
+    "int",
+    "long",
+    "long",
+    "long",
+    "long",
+  ]),
   prlimit: declare<[pid: number, resource: number, next: BigUint64Array | null, previous: BigUint64Array | null]>(
     "prlimit",
     "int",
@@ -205,6 +225,19 @@ export const libc = {
     "void *",
     "void *",
   ]),
+  landlock_create_ruleset: declare<[number: number, attributes: BigUint64Array | null, size: number, flags: number]>(
+    "syscall",
+    "long",
+    ["long", "void *", "size_t", "uint"],
+  ),
+  landlock_add_rule: declare<[number: number, ruleset: number, type: number, rule: Uint8Array, flags: number]>(
+    "syscall",
+    "long",
+    ["long", "int", "int", "void *", "uint"],
+  ),
+  socket: declare<[domain: number, type: number, protocol: number]>("socket", "int", ["int", "int", "int"]),
+  bind: declare<[fd: number, address: Uint8Array, size: number]>("bind", "int", ["int", "void *", "uint"]),
+  listen: declare<[fd: number, backlog: number]>("listen", "int", ["int", "int"]),
   openat2: declare<[number: number, dirfd: number, path: Path, how: BigUint64Array, size: number]>("syscall", "long", [
     "long",
     "int",

@@ -48,15 +48,28 @@ const idleScratch: Scratch[] = [];
  * here: the caller closes its copies. @throws the errno of execve or of changing directory: ENOENT, EACCES, ENOEXEC, E2BIG, EAGAIN, …
  */
 export function spawn(options: SpawnOptions): number {
+  return withOpenFileLimit(options, () => spawnHere(options));
+}
+
+/** Runs `spawn` while the soft limit of open files, which is one for all threads, is what the child is to inherit. */
+export function withOpenFileLimit(options: SpawnOptions, spawn: () => number): number {
+  const raiseLimit = lowerOpenFileLimit(options.softOpenFiles);
+  try {
+    return spawn();
+  } finally {
+    raiseLimit();
+  }
+}
+
+/** `spawn` without the limit of open files: the child has all restrictions of the calling thread. */
+export function spawnHere(options: SpawnOptions): number {
   const scratch = takeScratch(options);
   const { actions, pid } = scratch;
-  const raiseLimit = lowerOpenFileLimit(options.softOpenFiles);
   try {
     const [argv, env] = vectors(options);
     const result = withIdentityOf(options.user, () => libc.posix_spawn(pid, options.file, actions, attributes, argv, env));
     if (result !== 0) throw systemError("spawn", options.file, result);
   } finally {
-    raiseLimit();
     giveBack(scratch);
   }
   return pid[0] ?? -1;

@@ -1,7 +1,7 @@
 import { PicodError } from "../errors/picod-error.js";
 import type { User } from "../os/users.js";
 
-const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+export const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /** Marks every descendant, so that those that left their group and session are still found. */
 export const PROCESS_ID_VARIABLE = "PICOD_PROCESS_ID";
 

@@ -1,3 +1,5 @@
+import type { Capability } from "../policy/capability.js";
+import { mayUse } from "./permit-command.js";
 import type { ProcessRegistry, RegistryEvent } from "./process-registry.js";
 
 /** One thing that happened to a process, numbered in order. */
@@ -5,6 +7,8 @@ export interface NumberedEvent<T> {
   readonly id: number;
   readonly kind: RegistryEvent["kind"];
   readonly shown: T;
+  /** The capability that the process was started with. */
+  readonly owner: string | undefined;
 }
 
 /** The last events of a registry, as they were shown at the time, for readers that come back with the number of the last they saw. */
@@ -19,7 +23,7 @@ export class EventHistory<T> {
   constructor(registry: ProcessRegistry, show: (event: RegistryEvent) => T, maxEvents: number) {
     this.#maxEvents = maxEvents;
     this.#stop = registry.watch((event) => {
-      this.#events.push({ id: this.#nextId++, kind: event.kind, shown: show(event) });
+      this.#events.push({ id: this.#nextId++, kind: event.kind, shown: show(event), owner: event.record.from.owner });
       if (this.#events.length > 2 * this.#maxEvents) this.#events = this.#events.slice(-this.#maxEvents);
       for (const listener of [...this.#listeners]) listener();
     });
@@ -30,12 +34,16 @@ export class EventHistory<T> {
     return this.#nextId - 1;
   }
 
-  /** Events behind that one. `lost` tells that there were more, which are no longer kept. */
-  after(id: number): { readonly events: readonly NumberedEvent<T>[]; readonly lost: boolean } {
+  /** Events behind that one that somebody with that capability may see. `lost` tells that there were more, which are no longer kept. */
+  after(
+    id: number,
+    capability: Capability | undefined,
+  ): { readonly events: readonly NumberedEvent<T>[]; readonly lost: boolean } {
     // Of an earlier daemon, whose clock was ahead.
-    if (id > this.lastId) return { events: [...this.#events], lost: true };
+    const seen = this.#events.filter(({ owner }) => mayUse(capability, owner));
+    if (id > this.lastId) return { events: seen, lost: true };
     const oldest = this.#events[0]?.id ?? this.#nextId;
-    return { events: this.#events.filter((event) => event.id > id), lost: id + 1 < oldest };
+    return { events: seen.filter((event) => event.id > id), lost: id + 1 < oldest };
   }
 
   /** Calls back on every event. Returns the function that stops it. */

@@ -1,6 +1,7 @@
 import type { UserDatabase } from "../os/users.js";
 import { ManagedProcess, type OutputSink, type ProcessEnd } from "./managed-process.js";
 import { type CollectedOutput, OutputCollector } from "./output-collector.js";
+import { permitTimeout } from "./permit-command.js";
 import { newProcessId, type ProcessTable } from "./process-table.js";
 import { type CommandDefaults, type CommandOptions, resolveCommand } from "./resolve-command.js";
 import { explainSpawnError, programNotFound } from "./spawn-failure.js";
@@ -66,12 +67,12 @@ async function launch(
   processId: string,
   sink: OutputSink,
 ): Promise<ManagedProcess | ProcessEnd> {
+  const timeoutMs = permitTimeout(options.capability, options.timeoutMs, defaults.timeoutMs);
   using spawning = new Spawning(options.trace, processId, processes);
   const resolved = spawning.resolve((trace) => resolveCommand(users, defaults, { ...options, trace }, processId));
   if (resolved.file === undefined) return spawning.failed(programNotFound(resolved.argv[0] ?? ""));
   try {
     const { killGraceMs, softOpenFiles } = defaults;
-    const timeoutMs = options.timeoutMs ?? defaults.timeoutMs;
     const io = { kind: "pipes", input: options.stdin } as const;
     const spec = { ...resolved, id: processId, file: resolved.file, io, timeoutMs, killGraceMs, softOpenFiles };
     return spawning.started(await processes.startAmongOthers(spec, sink));

@@ -51,6 +51,8 @@ const SIGKILL = 9;
 /** One program from its start to its one end: running → (stopping →) ended. The first cause of ending wins. */
 export class ManagedProcess implements DyingTree {
   readonly processId: string;
+  /** The capability with which it was started. */
+  readonly owner: string | undefined;
   readonly leaderPid: number;
   readonly hasTerminal: boolean;
   readonly input: InputWriter | undefined;
@@ -82,6 +84,7 @@ export class ManagedProcess implements DyingTree {
     this.#spec = spec;
     this.#shared = shared;
     this.processId = spec.id;
+    this.owner = spec.capability?.name;
     this.#awaitsOutputEnd = spec.untilOutputEnds ?? false;
     this.hasTerminal = spec.io.kind === "terminal";
     this.leaderPid = started.pid;

@@ -22,6 +22,8 @@ export interface StartedFrom {
   readonly login: boolean;
   readonly timeoutMs: number;
   readonly limits: object;
+  /** The capability with which it was started, for those who have another one. */
+  readonly owner: string | undefined;
 }
 
 /** What a process is called, which does not change what it is. */

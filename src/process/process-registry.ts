@@ -1,6 +1,8 @@
 import { PicodError } from "../errors/picod-error.js";
+import type { Capability } from "../policy/capability.js";
 import type { ProcessEnd } from "./managed-process.js";
 import { OutputBudget } from "./output-budget.js";
+import { assertMayUse, mayUse } from "./permit-command.js";
 import { type ProcessNames, ProcessRecord, type RunsAs, type StartedFrom } from "./process-record.js";
 import { fieldName, sameText } from "./same-request.js";
 import { TagIndex } from "./tag-index.js";
@@ -48,19 +50,22 @@ export class ProcessRegistry {
     this.#trimmedListeners.push(listener);
   }
 
-  /** Oldest first. */
-  list(): ProcessRecord[] {
-    return [...this.#byId.values()];
+  /** Those that somebody with that capability may see, oldest first. */
+  list(capability: Capability | undefined): ProcessRecord[] {
+    return [...this.#byId.values()].filter(({ from }) => mayUse(capability, from.owner));
   }
 
   has(id: string): boolean {
     return this.#byId.has(id);
   }
 
-  /** @throws PROCESS_NOT_FOUND. */
-  find(selector: ProcessSelector): ProcessRecord {
+  /** @throws PROCESS_NOT_FOUND; POLICY_DENIED when it was started with another capability than the caller's. */
+  find(selector: ProcessSelector, capability: Capability | undefined): ProcessRecord {
     const found = "id" in selector ? this.#byId.get(selector.id) : this.#byTag.find(selector.tag);
-    if (found !== undefined) return found;
+    if (found !== undefined) {
+      assertMayUse(capability, { id: found.id, owner: found.from.owner });
+      return found;
+    }
     const what = "id" in selector ? `id ${selector.id}` : `tag ${selector.tag}`;
     throw new PicodError("PROCESS_NOT_FOUND", `no such process: ${what}`);
   }
@@ -125,7 +130,7 @@ export class ProcessRegistry {
     this.#tell({ kind: "deleted", record });
   }
 
-  /** Calls back on every event. Returns the function that stops it. */
+  /** Calls back on every event, whosesoever. Returns the function that stops it. */
   watch(listener: (event: RegistryEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

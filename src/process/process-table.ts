@@ -3,6 +3,7 @@ import { closeSync, openSync } from "node:fs";
 import { PicodError } from "../errors/picod-error.js";
 import { OutOfMemoryCounter } from "../os/out-of-memory.js";
 import { Reaper } from "../os/reaper.js";
+import type { Capability } from "../policy/capability.js";
 import { Census } from "./census.js";
 import { ManagedProcess, type OutputSink, type ProcessEnd } from "./managed-process.js";
 import { type ProcessSpec, type StartedProgram, startProgram, startProgramOffLoop } from "./start-program.js";
@@ -38,13 +39,13 @@ export class ProcessTable {
 
   /** @throws PROCESS_LIMIT_REACHED, PROCESS_ID_CONFLICT, SHUTTING_DOWN, errno of the spawn. */
   start(spec: ProcessSpec, sink: OutputSink): ManagedProcess {
-    this.#assertMayStart(spec.id);
+    this.#assertMayStart(spec);
     return this.#add(startProgram(spec, this.#shared.devNull), spec, sink);
   }
 
   /** The same, and where others run or start as well, without stopping the event loop for them. */
   async startAmongOthers(spec: ProcessSpec, sink: OutputSink): Promise<ManagedProcess> {
-    this.#assertMayStart(spec.id);
+    this.#assertMayStart(spec);
     const { devNull, reaper } = this.#shared;
     // Alone, the way over another thread would only take longer.
     const isCrowd = this.#live.size + this.#starting.size >= CROWD;
@@ -59,7 +60,7 @@ export class ProcessTable {
     }
   }
 
-  #assertMayStart(id: string): void {
+  #assertMayStart({ id, capability }: ProcessSpec): void {
     if (this.#closed) throw new PicodError("SHUTTING_DOWN", "cannot start a process: the daemon is shutting down");
     if (this.#live.has(id) || this.#starting.has(id)) {
       throw new PicodError("PROCESS_ID_CONFLICT", `id ${id} belongs to another process, which runs`, { id });
@@ -69,6 +70,15 @@ export class ProcessTable {
       const message = `cannot start a process: ${count} are running, the limit is ${this.#maxProcesses}`;
       throw new PicodError("PROCESS_LIMIT_REACHED", message, { limit: String(this.#maxProcesses) });
     }
+    if (capability?.limits.maxProcesses !== undefined) this.#assertWithin(capability, capability.limits.maxProcesses);
+  }
+
+  /** None of them is on another thread while it starts: the confined ones never are. */
+  #assertWithin({ name }: Capability, limit: number): void {
+    const count = [...this.#live.values()].filter(({ owner }) => owner === name).length;
+    if (count < limit) return;
+    const message = `cannot start a process: ${count} of capability ${name} are running, its limits.max_processes is ${limit}`;
+    throw new PicodError("PROCESS_LIMIT_REACHED", message, { capability: name, limit: String(limit) });
   }
 
   #add(started: StartedProgram, spec: ProcessSpec, sink: OutputSink): ManagedProcess {

@@ -1,5 +1,10 @@
 /** Names of the API for what is called otherwise here. */
-const FIELD_NAMES: Readonly<Record<string, string>> = { timeoutMs: "timeout", maxOutputBytes: "max_output_bytes", size: "pty" };
+const FIELD_NAMES: Readonly<Record<string, string>> = {
+  timeoutMs: "timeout",
+  maxOutputBytes: "max_output_bytes",
+  size: "pty",
+  owner: "capability",
+};
 
 /** How the API calls a value of a request, for errors. */
 export function fieldName(name: string): string {

@@ -2,9 +2,11 @@ import { closeSync } from "node:fs";
 import { InputWriter, writeAndClose } from "../os/input-writer.js";
 import type { OutputReader } from "../os/output-reader.js";
 import { closePipe, createPipe, type Pipe } from "../os/pipe.js";
-import { spawn, spawnOffLoop } from "../os/spawn.js";
+import { type SpawnOptions, spawn, spawnOffLoop } from "../os/spawn.js";
 import { openTerminal, type TerminalSize } from "../os/terminal.js";
 import type { User } from "../os/users.js";
+import type { Capability } from "../policy/capability.js";
+import type { Spawner } from "../policy/confinement.js";
 import type { StreamName } from "./managed-process.js";
 import type { Grace } from "./termination.js";
 
@@ -17,6 +19,10 @@ export interface ProcessSpec {
   readonly env: readonly string[];
   readonly cwd: string;
   readonly user: User;
+  /** Starts it; undefined: this thread. */
+  readonly spawner: Spawner | undefined;
+  /** With which it was started. */
+  readonly capability: Capability | undefined;
   readonly io: ProcessIo;
   /** 0: none. */
   readonly timeoutMs: number;
@@ -49,7 +55,7 @@ export function startProgram(spec: ProcessSpec, devNull: number): StartedProgram
   if (spec.io.kind === "terminal") return startOnTerminal(spec, spec.io.size);
   const pipes = new ProgramPipes(spec.user, spec.io.input);
   try {
-    return pipes.connect(spawn({ ...spec, stdio: pipes.stdio(devNull) }));
+    return pipes.connect(spawnAs(spec, pipes.stdio(devNull)));
   } catch (error) {
     pipes.close();
     throw error;
@@ -58,7 +64,7 @@ export function startProgram(spec: ProcessSpec, devNull: number): StartedProgram
 
 /** The same without stopping the event loop; undefined where that cannot be. */
 export function startProgramOffLoop(spec: ProcessSpec, devNull: number): Promise<StartedProgram> | undefined {
-  if (spec.io.kind === "terminal") return undefined;
+  if (spec.io.kind === "terminal" || spec.spawner !== undefined) return undefined;
   const pipes = new ProgramPipes(spec.user, spec.io.input);
   let pid: Promise<number> | undefined;
   try {
@@ -78,7 +84,7 @@ export function startProgramOffLoop(spec: ProcessSpec, devNull: number): Promise
 function startOnTerminal(spec: ProcessSpec, size: TerminalSize): StartedProgram {
   const { masterFd, slaveFd, path } = openTerminal(spec.user, size);
   try {
-    const pid = spawn({ ...spec, stdio: path });
+    const pid = spawnAs(spec, path);
     const connectInput = (terminal: OutputReader | undefined) =>
       terminal === undefined ? undefined : new InputWriter(terminal.input);
     return { pid, outputs: [["pty", masterFd]], masterFd, slaveFd, connectInput };
@@ -87,6 +93,11 @@ function startOnTerminal(spec: ProcessSpec, size: TerminalSize): StartedProgram 
     closeSync(slaveFd);
     throw error;
   }
+}
+
+function spawnAs({ spawner, file, argv, env, cwd, user, softOpenFiles }: ProcessSpec, stdio: SpawnOptions["stdio"]): number {
+  const options = { file, argv, env, cwd, user, softOpenFiles, stdio };
+  return spawner === undefined ? spawn(options) : spawner.spawn(options);
 }
 
 /** The pipes of one program, made before it and shared out after. */

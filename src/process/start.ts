@@ -1,8 +1,10 @@
 import { PicodError } from "../errors/picod-error.js";
 import type { UserDatabase } from "../os/users.js";
+import type { Capability } from "../policy/capability.js";
 import type { Trace } from "../trace.js";
 import type { Command, ResourceLimits } from "./command.js";
 import type { ExecutionRecords } from "./execution-records.js";
+import { permitTimeout } from "./permit-command.js";
 import type { ProcessNames, ProcessRecord, StartedFrom } from "./process-record.js";
 import type { ProcessRegistry } from "./process-registry.js";
 import { newProcessId, type ProcessTable } from "./process-table.js";
@@ -11,7 +13,9 @@ import { explainSpawnError, programNotFound } from "./spawn-failure.js";
 import { Spawning } from "./spawning.js";
 import type { Grace } from "./termination.js";
 
-export interface StartOptions extends StartedFrom, ProcessNames {
+export interface StartOptions extends Omit<StartedFrom, "owner">, ProcessNames {
+  /** The caller's; undefined: no policy is in force. */
+  readonly capability: Capability | undefined;
   /** Empty: the daemon makes one. */
   readonly id: string;
   readonly limits: ResourceLimits;
@@ -38,7 +42,9 @@ const DEFAULT_TERM = "xterm-256color";
  */
 export function start(parts: StartParts, options: StartOptions): ProcessRecord {
   const { processes, registry, executions, users, defaults } = parts;
-  const { id: _id, tag, label, sessionId, trace, timeoutGrace, untilOutputEnds, ...from } = options;
+  const { id: _id, tag, label, sessionId, trace, timeoutGrace, untilOutputEnds, capability, ...asked } = options;
+  const from = { ...asked, owner: capability?.name };
+  const timeoutMs = permitTimeout(capability, options.timeoutMs, 0);
   const known = options.id === "" ? undefined : registry.findSame(options.id, from);
   if (known !== undefined) return known;
   if (executions.has(options.id)) {
@@ -59,7 +65,7 @@ export function start(parts: StartParts, options: StartOptions): ProcessRecord {
     const { killGraceMs, softOpenFiles } = defaults;
     const io = options.size === undefined ? pipes(options.stdin) : ({ kind: "terminal", size: options.size } as const);
     const ending = {
-      timeoutMs: options.timeoutMs,
+      timeoutMs,
       killGraceMs,
       ...(timeoutGrace && { timeoutGrace }),
       untilOutputEnds: untilOutputEnds ?? false,

@@ -28,6 +28,7 @@ export function createRunner(flags: RawFlags = {}): Runner {
         limits: {},
         id: "",
         trace: UNTRACED,
+        capability: undefined,
         ...options,
       };
       return execute(sandbox.processes, sandbox.users, sandbox.defaults, all, abortSignal);
@@ -35,6 +36,7 @@ export function createRunner(flags: RawFlags = {}): Runner {
     async [Symbol.asyncDispose]() {
       await sandbox.processes.close();
       sandbox.executions.close();
+      sandbox.defaults.confinement.close();
     },
   };
 }

@@ -364,6 +364,7 @@ describe("an id", () => {
         maxOutputBytes: undefined,
         limits: {},
         trace: UNTRACED,
+        capability: undefined,
         ...options("job-1"),
       };
       return executions.once(request, abortSignal, () => runner.run(request.command.line, options("job-1")));

@@ -15,6 +15,7 @@ const FROM: StartedFrom = {
   login: false,
   timeoutMs: 0,
   limits: {},
+  owner: undefined,
 };
 const END: ProcessEnd = {
   reason: "exited",
@@ -35,7 +36,7 @@ function add(registry: ProcessRegistry, id: string, outputBytes = 0, tag = "") {
   return record;
 }
 
-const ids = (registry: ProcessRegistry) => registry.list().map(({ id }) => id);
+const ids = (registry: ProcessRegistry) => registry.list(undefined).map(({ id }) => id);
 
 describe("an ended process", () => {
   it("is forgotten when its time is over, and watchers are told", async () => {
@@ -62,7 +63,7 @@ describe("an ended process", () => {
     const registry = new ProcessRegistry(RETENTION);
     for (let index = 0; index < 20; index++) registry.ended(add(registry, `p${index}`, 64 * 1024), END);
     expect(ids(registry)).toEqual(Array.from({ length: 8 }, (_, index) => `p${index + 12}`));
-    expect(registry.list().reduce((sum, { keptBytes }) => sum + keptBytes, 0)).toBe(512 * 1024);
+    expect(registry.list(undefined).reduce((sum, { keptBytes }) => sum + keptBytes, 0)).toBe(512 * 1024);
     registry.close();
   });
 });
@@ -70,7 +71,7 @@ describe("an ended process", () => {
 describe("a tag", () => {
   it("finds the process that lives, else the one that ended last and is still kept", () => {
     const registry = new ProcessRegistry(RETENTION);
-    const found = (tag: string) => registry.find({ tag }).id;
+    const found = (tag: string) => registry.find({ tag }, undefined).id;
     const [first, second] = [add(registry, "first", 0, "web"), add(registry, "other", 0, "db")];
     expect(() => add(registry, "second", 0, "web")).toThrow("tag web is in use by process first");
     registry.ended(first, END);

@@ -13,7 +13,8 @@ import { temporaryDirectory } from "../helpers/temporary-directory.js";
 function begin({ sandbox }: Runner, command: string, options: Partial<StartOptions> = {}): ProcessRecord {
   const names = { id: "", tag: "", label: "", sessionId: "" };
   const from = { command, argv: [], cwd: "/", user: "", env: {}, size: undefined, stdin: true, login: false, timeoutMs: 0 };
-  return start(sandbox, { ...names, ...from, limits: {}, trace: UNTRACED, untilOutputEnds: true, ...options });
+  const call = { limits: {}, trace: UNTRACED, capability: undefined };
+  return start(sandbox, { ...names, ...from, ...call, untilOutputEnds: true, ...options });
 }
 
 const isReaped = ({ process }: ProcessRecord) => process?.leaderIsReaped() === true;

@@ -31,6 +31,7 @@ export async function executeCommand(sandbox: Sandbox, workspace: Workspace, exc
     user: "",
     limits: {},
     trace: call.trace,
+    capability: call.caller?.capability,
     stdin: new Uint8Array(),
     timeoutMs,
     maxOutputBytes: MAX_OUTPUT_BYTES,

@@ -1,6 +1,7 @@
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
-import { callKey } from "../../call.js";
+import { callerOf, callKey } from "../../call.js";
 import { type Process, type ProcessSelector, Signal, type StartRequest } from "../../gen/envd/process/process_pb.js";
+import { assertMayUse, mayUse } from "../../process/permit-command.js";
 import { stop } from "../../process/stop.js";
 import type { Sandbox } from "../../sandbox.js";
 import { actingUser, assertKnownUser } from "./acting-user.js";
@@ -20,6 +21,7 @@ export function createEnvdProcessService(sandbox: Sandbox, state: EnvdState): Se
   function find(selector: ProcessSelector | undefined, context: HandlerContext): EnvdProcess {
     assertKnownUser(sandbox, context.requestHeader);
     const found = processes.find(selector);
+    assertMayUse(callerOf(context)?.capability, { id: found.record.id, owner: found.record.from.owner });
     context.values.get(callKey).processId = found.record.id;
     return found;
   }
@@ -27,7 +29,12 @@ export function createEnvdProcessService(sandbox: Sandbox, state: EnvdState): Se
   return {
     list(_request, context) {
       assertKnownUser(sandbox, context.requestHeader);
-      return { processes: processes.live().map(({ config, pid, tag }) => ({ config, pid, ...(tag !== undefined && { tag }) })) };
+      return {
+        processes: processes
+          .live()
+          .filter(({ record }) => mayUse(callerOf(context)?.capability, record.from.owner))
+          .map(({ config, pid, tag }) => ({ config, pid, ...(tag !== undefined && { tag }) })),
+      };
     },
 
     async *start(request: StartRequest, context: HandlerContext) {
@@ -37,7 +44,15 @@ export function createEnvdProcessService(sandbox: Sandbox, state: EnvdState): Se
       markerIsLeft = true;
       const remainingMs = context.timeoutMs();
       const timeoutMs = remainingMs === undefined ? 0 : Math.max(1, Math.ceil(remainingMs));
-      const record = startProcess(sandbox, state, user, request, timeoutMs, context.values.get(callKey).trace);
+      const record = startProcess(
+        sandbox,
+        state,
+        user,
+        request,
+        timeoutMs,
+        context.values.get(callKey).trace,
+        callerOf(context)?.capability,
+      );
       context.values.get(callKey).processId = record.id;
       const pid = record.process?.leaderPid;
       if (pid === undefined) throw new ConnectError(`cannot start a process: ${record.end?.message}`, Code.Internal);
@@ -56,6 +71,7 @@ export function createEnvdProcessService(sandbox: Sandbox, state: EnvdState): Se
     async *connect({ process }, context: HandlerContext) {
       assertKnownUser(sandbox, context.requestHeader);
       const found = processes.findOrEnded(process);
+      assertMayUse(callerOf(context)?.capability, { id: found.record.id, owner: found.record.from.owner });
       context.values.get(callKey).processId = found.record.id;
       yield* processEvents(found, replayFrom(context.requestHeader, found.record), context);
     },

@@ -4,6 +4,7 @@ import type { ProcessConfig, PTY, StartRequest } from "../../gen/envd/process/pr
 import { errnoName } from "../../os/system-error.js";
 import type { TerminalSize } from "../../os/terminal.js";
 import type { User } from "../../os/users.js";
+import type { Capability } from "../../policy/capability.js";
 import type { ProcessRecord } from "../../process/process-record.js";
 import { start } from "../../process/start.js";
 import type { Sandbox } from "../../sandbox.js";
@@ -23,10 +24,11 @@ export function startProcess(
   { process, pty, tag = "", stdin = true }: StartRequest,
   timeoutMs: number,
   trace: Trace,
+  capability: Capability | undefined,
 ): ProcessRecord {
   const { cmd = "", args = [], envs = {}, cwd = "" } = process ?? ({} as Partial<ProcessConfig>);
   const { environment } = sandbox.defaults;
-  const variables = { ...environment.defaults, ...state.environment };
+  const variables = { ...environment.defaults, ...(capability === undefined ? state.environment : {}) };
   const defaults = { ...sandbox.defaults, environment: { ...environment, bare: true, defaults: variables } };
   const names = { id: "", tag: "", label: tag, sessionId: "" };
   const ending = { timeoutMs, timeoutGrace: "none", untilOutputEnds: true } as const;
@@ -34,12 +36,13 @@ export function startProcess(
     command: "",
     cwd: resolveEnvdPath(cwd, user, state),
     user: user.name,
-    env: envs,
+    // Whoever may call /init may not decide what others are confined to.
+    env: capability === undefined ? envs : { ...state.environment, ...envs },
     size: pty && toSize(pty),
     stdin,
   };
   const run = (argv: readonly string[]) =>
-    start({ ...sandbox, defaults }, { ...asked, ...names, ...ending, argv, login: false, limits: {}, trace });
+    start({ ...sandbox, defaults }, { ...asked, ...names, ...ending, argv, login: false, limits: {}, trace, capability });
   try {
     const record = run(cmd === "" ? [...TELL_FAILURE, "'': No such file or directory", NOT_FOUND] : [cmd, ...args]);
     const { end } = record;

@@ -34,14 +34,14 @@ export function createEventRoutes(sandbox: Sandbox): HttpRoute[] {
 }
 
 async function stream(history: EventHistory<ProcessObject>, exchange: HttpExchange): Promise<void> {
-  const { request, query, response, abortSignal, begin, write } = exchange;
+  const { request, query, call, response, abortSignal, begin, write } = exchange;
   const asked = request.headers["last-event-id"]?.toString() ?? query.get("last_event_id") ?? "";
   let lastId = /^\d{1,16}$/.test(asked) ? Number(asked) : history.lastId;
   if (!begin({ "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" })) return;
   void write(": connected\n\n");
 
   const send = () => {
-    const { events, lost } = history.after(lastId);
+    const { events, lost } = history.after(lastId, call.caller?.capability);
     if (lost) void write(`event: history.lost\ndata: {"after":${lastId}}\n\n`);
     for (const { id, kind, shown } of events) {
       void write(`id: ${id}\nevent: ${NAME_OF_KIND[kind]}\ndata: ${JSON.stringify(shown)}\n\n`);

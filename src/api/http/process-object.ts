@@ -1,4 +1,5 @@
 import { signalNumber } from "../../os/spawn.js";
+import type { Capability } from "../../policy/capability.js";
 import type { ProcessRecord } from "../../process/process-record.js";
 import type { StartOptions } from "../../process/start.js";
 import type { Trace } from "../../trace.js";
@@ -51,7 +52,7 @@ export function toProcessObject(record: ProcessRecord): ProcessObject {
 }
 
 /** The body of POST /v1/processes. @throws INVALID_ARGUMENT naming the field. */
-export function toStartOptions(body: unknown, trace: Trace): StartOptions {
+export function toStartOptions(body: unknown, trace: Trace, capability: Capability | undefined): StartOptions {
   const fields = asObject(body, "body");
   const text = (name: string) => optional(fields, name, "string") ?? "";
   const command = text("command");
@@ -79,6 +80,7 @@ export function toStartOptions(body: unknown, trace: Trace): StartOptions {
     label: text("label"),
     sessionId: text("session_id"),
     trace,
+    capability,
   };
 }
 

@@ -20,27 +20,27 @@ export function createProcessRoutes(sandbox: Sandbox): HttpRoute[] {
   const { registry, defaults, maxInputBytes } = sandbox;
 
   function select({ parameters, call }: HttpExchange): ProcessRecord {
-    const record = registry.find({ id: parameters.id ?? "" });
+    const record = registry.find({ id: parameters.id ?? "" }, call.caller?.capability);
     call.processId = record.id;
     return record;
   }
 
   async function create(exchange: HttpExchange): Promise<void> {
-    const options = toStartOptions(await readJson(exchange), exchange.call.trace);
+    const options = toStartOptions(await readJson(exchange), exchange.call.trace, exchange.call.caller?.capability);
     exchange.call.subject = { paths: [], command: options.argv.length > 0 ? options.argv : options.command, user: options.user };
     const record = start(sandbox, options);
     exchange.call.processId = record.id;
     exchange.sendJson(201, toProcessObject(record), { location: `/v1/processes/${record.id}` });
   }
 
-  function list({ query, sendJson }: HttpExchange): void {
+  function list({ query, call, sendJson }: HttpExchange): void {
     const wanted = (record: ProcessRecord) => {
       const shown = toProcessObject(record);
       const pty = query.get("pty");
       const same = (["tag", "status", "session_id"] as const).every((name) => (query.get(name) ?? shown[name]) === shown[name]);
       return same && (pty === null || (pty === "true") === (shown.pty !== null));
     };
-    sendJson(200, { processes: registry.list().filter(wanted).map(toProcessObject) });
+    sendJson(200, { processes: registry.list(call.caller?.capability).filter(wanted).map(toProcessObject) });
   }
 
   /** Ends it, if it runs, and forgets it. */

@@ -1,5 +1,6 @@
 import { PicodError } from "../../errors/picod-error.js";
 import type { ExecuteRequest } from "../../gen/picod/v1/process_pb.js";
+import type { Capability } from "../../policy/capability.js";
 import type { ExecuteOptions, ExecuteResult } from "../../process/execute.js";
 import type { CollectedOutput } from "../../process/output-collector.js";
 import type { Trace } from "../../trace.js";
@@ -9,7 +10,7 @@ const MAX_OUTPUT_BYTES = 64n * 1024n * 1024n;
 const VALID_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** @throws INVALID_ARGUMENT naming the field. */
-export function toExecuteOptions(request: ExecuteRequest, trace: Trace): ExecuteOptions {
+export function toExecuteOptions(request: ExecuteRequest, trace: Trace, capability: Capability | undefined): ExecuteOptions {
   const { command, argv, maxOutputBytes, id, env, cwd, user, stdin, limits = {} } = request;
   if ((command === "") === (argv.length === 0)) {
     throw new PicodError("INVALID_ARGUMENT", "invalid command: give either command or argv");
@@ -29,6 +30,7 @@ export function toExecuteOptions(request: ExecuteRequest, trace: Trace): Execute
     limits,
     id,
     trace,
+    capability,
   };
 }
 

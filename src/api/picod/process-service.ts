@@ -12,6 +12,7 @@ import {
 import { signalNumber } from "../../os/spawn.js";
 import { execute } from "../../process/execute.js";
 import { type FollowOptions, follow } from "../../process/follow.js";
+import { assertMayUse } from "../../process/permit-command.js";
 import type { ProcessRecord } from "../../process/process-record.js";
 import { ProcessSnapshot } from "../../process/process-snapshot.js";
 import { findMembers } from "../../process/process-tree.js";
@@ -32,7 +33,7 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
 
   /** The process that a request is about, noted for the log. */
   function select(selector: ProcessSelector | undefined, context: HandlerContext): ProcessRecord {
-    const record = registry.find(toSelector(selector));
+    const record = registry.find(toSelector(selector), callerOf(context)?.capability);
     context.values.get(callKey).processId = record.id;
     return record;
   }
@@ -44,7 +45,7 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
 
   return {
     async execute(request: ExecuteRequest, context) {
-      const options = toExecuteOptions(request, context.values.get(callKey).trace);
+      const options = toExecuteOptions(request, context.values.get(callKey).trace, callerOf(context)?.capability);
       if (registry.has(options.id)) {
         throw new PicodError("PROCESS_ID_CONFLICT", `id ${options.id} belongs to a started process`, { id: options.id });
       }
@@ -55,7 +56,7 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
     },
 
     async *start(request, context) {
-      const options = toStartOptions(request, context.values.get(callKey).trace);
+      const options = toStartOptions(request, context.values.get(callKey).trace, callerOf(context)?.capability);
       const following = toFollowOptions(request);
       const record = start(sandbox, options);
       context.values.get(callKey).processId = record.id;
@@ -83,12 +84,12 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
       return { process: toProcess(record, live.length) };
     },
 
-    listProcesses({ tag, state }) {
+    listProcesses({ tag, state }, context) {
       const snapshot = new ProcessSnapshot();
       const wanted = (record: ProcessRecord) =>
         (tag === "" || record.tag === tag) && (state === Process_State.UNSPECIFIED || STATE_MESSAGES[record.state] === state);
       const described = registry
-        .list()
+        .list(callerOf(context)?.capability)
         .filter(wanted)
         .map((record) => {
           const live = record.process === undefined ? [] : findMembers(record.process, record.process.leaderIsReaped(), snapshot);
@@ -99,7 +100,12 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
 
     async *watchProcesses(request, context) {
       using ending = readiness.whileReady(context.signal);
-      for await (const event of watch(registry, toKeepaliveMs(request.keepaliveInterval), ending.signal)) {
+      for await (const event of watch(
+        registry,
+        callerOf(context)?.capability,
+        toKeepaliveMs(request.keepaliveInterval),
+        ending.signal,
+      )) {
         if (event.kind === "keepalive") yield { event: { case: "keepalive", value: {} } };
         else if (event.kind === "deleted") yield { event: { case: "deletedId", value: event.record.id } };
         else yield { event: { case: event.kind, value: toProcess(event.record) } };
@@ -160,7 +166,10 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
       const graceMs = toGraceMs(request.grace, defaults.killGraceMs);
       const selector = toSelector(request.process);
       const execution = "id" in selector && !registry.has(selector.id) ? await processes.find(selector.id) : undefined;
-      if (execution !== undefined) return stop(execution, graceMs);
+      if (execution !== undefined) {
+        assertMayUse(callerOf(context)?.capability, { id: execution.processId, owner: execution.owner });
+        return stop(execution, graceMs);
+      }
       const record = select(request.process, context);
       const { forced, survivingProcesses } = await stop(record.process, graceMs);
       return { process: toProcess(record, survivingProcesses), forced, survivingProcesses };

@@ -1,6 +1,7 @@
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { PicodError } from "../../errors/picod-error.js";
 import type { StartRequest } from "../../gen/picod/v1/process_pb.js";
+import type { Capability } from "../../policy/capability.js";
 import type { StartOptions } from "../../process/start.js";
 import type { Trace } from "../../trace.js";
 import { assertValidId, toTimeoutMs } from "./execute-messages.js";
@@ -10,7 +11,7 @@ const MAX_TAG_BYTES = 128;
 const MAX_LABEL_BYTES = 1024;
 
 /** @throws INVALID_ARGUMENT naming the field. */
-export function toStartOptions(request: StartRequest, trace: Trace): StartOptions {
+export function toStartOptions(request: StartRequest, trace: Trace, capability: Capability | undefined): StartOptions {
   const { command, argv, cwd, env, user, pty, stdin, limits = {}, id, tag, label, login, sessionId } = request;
   if (command !== "" && argv.length > 0) throw new PicodError("INVALID_ARGUMENT", "invalid command: give either command or argv");
   if (command === "" && argv.length === 0 && pty === undefined) {
@@ -20,7 +21,8 @@ export function toStartOptions(request: StartRequest, trace: Trace): StartOption
   assertValidNames(tag, label, sessionId);
   const timeoutMs = toTimeoutMs(request.timeout) ?? 0;
   const size = pty === undefined ? undefined : toSize(pty);
-  return { command, argv, cwd, env, user, size, stdin, limits, id, tag, label, sessionId, login, timeoutMs, trace };
+  const names = { id, tag, label, sessionId };
+  return { command, argv, cwd, env, user, size, stdin, limits, ...names, login, timeoutMs, trace, capability };
 }
 
 /** @throws INVALID_ARGUMENT. */

@@ -20,6 +20,7 @@ export function toCommand(
     user: "",
     limits: {},
     trace,
+    capability: caller?.capability,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { callKey } from "../../call.js";
+import { callerOf, callKey } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import {
   type ProcessConfig,
@@ -30,7 +30,7 @@ export function createSandboxdService(sandbox: Sandbox): ServiceImpl<typeof Proc
   const commandDefaults = { ...defaults, environment: { ...defaults.environment, defaults: inherited } };
 
   function find(processId: number, context: HandlerContext) {
-    const record = numbered.find(processId);
+    const record = numbered.find(processId, callerOf(context)?.capability);
     context.values.get(callKey).processId = record.id;
     return record;
   }

@@ -1,0 +1,43 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { limitCapabilitiesOfChildren } from "./capabilities.js";
+import { ANSWER, type ConfinedThreadData, MESSAGE_OFFSET } from "./confined-thread.js";
+import { confineThread, landlockAbi } from "./landlock.js";
+import { enterNetwork, enterNewNetwork, listenOnLoopback } from "./network-namespace.js";
+import { type SpawnOptions, spawnHere } from "./spawn.js";
+
+/** Entry of a thread that confines itself and then starts programs for the main thread, which waits for each. */
+function main(data: ConfinedThreadData): void {
+  if (parentPort === null) throw new Error("not a worker thread");
+  const answer = new Int32Array(data.answer);
+  const reply = (step: () => void) => {
+    answer[ANSWER.errno] = 0;
+    answer[ANSWER.messageBytes] = 0;
+    try {
+      step();
+    } catch (error) {
+      const { errno = 0, message } = error as NodeJS.ErrnoException;
+      answer[ANSWER.errno] = -errno;
+      const bytes = new Uint8Array(data.answer, MESSAGE_OFFSET);
+      answer[ANSWER.messageBytes] = new TextEncoder().encodeInto(message, bytes).written;
+    }
+    Atomics.add(answer, ANSWER.count, 1);
+    Atomics.notify(answer, ANSWER.count);
+  };
+  parentPort.on("message", (options: SpawnOptions) => {
+    reply(() => {
+      answer[ANSWER.pid] = spawnHere(options);
+    });
+  });
+  reply(() => {
+    const { network, rules, isRoot } = data;
+    if (network?.kind === "join") enterNetwork(network.fd);
+    if (network?.kind === "new") {
+      answer[ANSWER.networkFd] = enterNewNetwork();
+      answer[ANSWER.listenFd] = network.listenPort === undefined ? -1 : listenOnLoopback(network.listenPort);
+    }
+    if (isRoot) limitCapabilitiesOfChildren();
+    confineThread(rules, landlockAbi());
+  });
+}
+
+main(workerData);

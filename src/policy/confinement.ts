@@ -1,0 +1,205 @@
+import { closeSync, constants, existsSync, fstatSync, openSync, readlinkSync, statSync } from "node:fs";
+import { ConfinedThread } from "../os/confined-thread.js";
+import { type PathRule, RIGHTS_OF_A_FILE } from "../os/landlock.js";
+import { O_PATH } from "../os/root.js";
+import type { SpawnOptions } from "../os/spawn.js";
+import { errnoName } from "../os/system-error.js";
+import type { Capability } from "./capability.js";
+import { type FileGrant, fileGrants, type ProgramSearch, terminalGrant } from "./file-grants.js";
+import { covers, toHierarchy } from "./hierarchy.js";
+import { CapabilityNetwork } from "./network/capability-network.js";
+import type { Refused } from "./network/egress-proxy.js";
+import { hasWholeNetwork, isUnconfined } from "./unconfined.js";
+
+export interface ConfinementOptions {
+  /** The daemon's PATH: where the names of `allowed_commands` are looked up. */
+  readonly path: string;
+  /** `--shell`. */
+  readonly shell: string | undefined;
+  /** Called for everything that a proxy does not let through. */
+  readonly onRefused: (capability: string, refused: Refused) => void;
+}
+
+const TEMPORARY = "/tmp";
+
+/** Starts programs, with all restrictions of one capability. */
+export interface Spawner {
+  /** @throws as `spawn` of os/spawn.ts. */
+  spawn(options: SpawnOptions): number;
+}
+
+/** What commands of capabilities are started by: one thread for each and each home directory, made at first use and kept. */
+export class Confinement {
+  readonly #options: ConfinementOptions;
+  readonly #networks = new Map<string, CapabilityNetwork>();
+  readonly #threads = new Map<string, KeptThread>();
+
+  constructor(options: ConfinementOptions) {
+    this.#options = options;
+  }
+
+  get path(): string {
+    return this.#options.path;
+  }
+
+  /** The shells that run lines, and that set the limits of a command on the way. */
+  get shells(): string[] {
+    const usual = existsSync("/bin/bash") ? ["/bin/bash", "/bin/sh"] : ["/bin/sh"];
+    return this.#options.shell === undefined ? usual : [this.#options.shell, ...usual];
+  }
+
+  /**
+   * What starts commands of that capability for a user with that home directory; undefined where nothing restricts them. A thread is made again when what the policy names
+   * has come, gone or been replaced since: the kernel holds on to files, not to their names.
+   * @throws POLICY_DENIED when it may change what it may execute; an error that says what the kernel or the daemon's rights lack.
+   */
+  spawner(capability: Capability, home: string): Spawner | undefined {
+    if (isUnconfined(capability)) return undefined;
+    const key = JSON.stringify([capability.name, home]);
+    const kept = this.#threads.get(key);
+    if (kept?.capability === capability && kept.isCurrent()) return kept;
+    kept?.close();
+    this.#threads.delete(key);
+    const made = new KeptThread(capability, this.#search(home), this.#network(capability));
+    this.#threads.set(key, made);
+    return made;
+  }
+
+  /**
+   * Variables that every command of that capability has, whatever the request says: the proxy, and where temporary files go and
+   * programs keep what is the user's, when that is not where it would be without a policy.
+   */
+  environment(capability: Capability, home: string): Readonly<Record<string, string>> {
+    if (isUnconfined(capability)) return {};
+    const { TMPDIR, HOME } = directories(capability, home);
+    return { ...this.#network(capability)?.environment, ...(TMPDIR && { TMPDIR }), ...(HOME && { HOME }) };
+  }
+
+  close(): void {
+    for (const thread of this.#threads.values()) thread.close();
+    for (const network of this.#networks.values()) network.close();
+    this.#threads.clear();
+    this.#networks.clear();
+  }
+
+  #search(home: string): ProgramSearch {
+    return { home, path: this.#options.path, shells: this.shells };
+  }
+
+  #network(capability: Capability): CapabilityNetwork | undefined {
+    if (hasWholeNetwork(capability)) return undefined;
+    const { name } = capability;
+    const known = this.#networks.get(name);
+    if (known !== undefined) {
+      known.allow(capability);
+      return known;
+    }
+    const network = new CapabilityNetwork(capability, (refused) => this.#options.onRefused(name, refused));
+    this.#networks.set(name, network);
+    return network;
+  }
+}
+
+/**
+ * The first directory that may be read and written, in place of /tmp and of the home directory where these may not: programs take it
+ * for a fault that a file of theirs is there, as everybody may see, and cannot be opened.
+ */
+function directories({ filesystem }: Capability, home: string): { readonly TMPDIR?: string; readonly HOME?: string } {
+  const hierarchies = (globs: readonly string[] = []) =>
+    globs.map((glob) => toHierarchy(glob, home)).filter((hierarchy) => hierarchy?.isWhole === true);
+  const readable = hierarchies(filesystem?.readPaths);
+  const isReadable = (path: string) => readable.some((each) => covers(each, path));
+  const both = hierarchies(filesystem?.writePaths).filter(({ path }) => isReadable(path));
+  const [first] = both;
+  if (first === undefined) return {};
+  const hasTemporary = both.some((each) => covers(each, TEMPORARY));
+  return { ...(hasTemporary ? {} : { TMPDIR: first.path }), ...(isReadable(home) ? {} : { HOME: first.path }) };
+}
+
+class KeptThread implements Spawner {
+  readonly capability: Capability;
+  readonly #grants: readonly FileGrant[];
+  readonly #network: CapabilityNetwork | undefined;
+  readonly #thread: ConfinedThread;
+  readonly #watched: ReadonlyMap<string, string>;
+  /** Kept open: the kernel may otherwise forget an entry of /proc or /sys, and find another one under its name. */
+  readonly #pinned: readonly number[];
+
+  constructor(capability: Capability, search: ProgramSearch, network: CapabilityNetwork | undefined) {
+    this.capability = capability;
+    this.#network = network;
+    this.#grants = fileGrants(capability, search);
+    this.#watched = new Map(this.#grants.filter(isReplaceable).map(({ path }) => [path, stampOf(path)]));
+    const opened = openAll(this.#grants);
+    this.#pinned = opened.filter(({ path }) => /^\/(?:proc|sys)\//.test(path)).map(({ fd }) => fd);
+    try {
+      this.#thread = new ConfinedThread({ rules: opened, network: network?.toEnter() });
+      if (network?.isMade === false) network.use(this.#thread.network);
+    } catch (error) {
+      for (const fd of this.#pinned) closeSync(fd);
+      throw error;
+    } finally {
+      for (const { fd } of opened) if (!this.#pinned.includes(fd)) closeSync(fd);
+    }
+  }
+
+  isCurrent(): boolean {
+    return [...this.#watched].every(([path, stamp]) => stampOf(path) === stamp);
+  }
+
+  /** A program on a terminal opens that by its path, and no other: it gets a thread of its own, which goes when it has started. */
+  spawn(options: SpawnOptions): number {
+    if (typeof options.stdio !== "string") return this.#thread.spawn(options);
+    const rules = openAll([...this.#grants, terminalGrant(options.stdio)]);
+    const thread = new ConfinedThread({ rules, network: this.#network?.toEnter() });
+    try {
+      return thread.spawn(options);
+    } finally {
+      thread.close();
+      for (const { fd } of rules) closeSync(fd);
+    }
+  }
+
+  close(): void {
+    this.#thread.close();
+    for (const fd of this.#pinned) closeSync(fd);
+  }
+}
+
+/** What the policy names, programs included; the rest of a system stays where it is. */
+function isReplaceable({ ofPolicy, isProgram }: FileGrant): boolean {
+  return ofPolicy !== undefined || isProgram === true;
+}
+
+function stampOf(path: string): string {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats === undefined ? "-" : `${stats.dev}:${stats.ino}:${stats.mode}`;
+  } catch (error) {
+    if (errnoName(error) === undefined) throw error;
+    return "-";
+  }
+}
+
+/** Opens what is there. Nothing is granted by a name of the policy that leads elsewhere, over a link: whoever could make that link would grant. */
+function openAll(grants: readonly FileGrant[]): (PathRule & { readonly path: string })[] {
+  const opened: (PathRule & { readonly path: string })[] = [];
+  for (const { path, rights, ofPolicy } of grants) {
+    const fd = tryOpen(path);
+    if (fd === undefined) continue;
+    const isDirectory = fstatSync(fd).isDirectory();
+    const isElsewhere = ofPolicy !== undefined && readlinkSync(`/proc/self/fd/${fd}`) !== path;
+    if (isElsewhere || (ofPolicy !== undefined && isDirectory !== (ofPolicy === "whole"))) closeSync(fd);
+    else opened.push({ path, fd, rights: isDirectory ? rights : rights & RIGHTS_OF_A_FILE });
+  }
+  return opened;
+}
+
+function tryOpen(path: string): number | undefined {
+  try {
+    return openSync(path, O_PATH | constants.O_NONBLOCK);
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "ELOOP", "EACCES"].includes(errnoName(error) ?? "")) return undefined;
+    throw error;
+  }
+}
