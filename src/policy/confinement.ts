@@ -6,7 +6,7 @@ import type { SpawnOptions } from "../os/spawn.js";
 import { errnoName } from "../os/system-error.js";
 import type { Capability } from "./capability.js";
 import { type FileGrant, fileGrants, type ProgramSearch, terminalGrant } from "./file-grants.js";
-import { covers, toHierarchy } from "./hierarchy.js";
+import { covers, toHierarchies } from "./hierarchy.js";
 import { CapabilityNetwork } from "./network/capability-network.js";
 import type { Refused } from "./network/egress-proxy.js";
 import { hasWholeNetwork, isUnconfined } from "./unconfined.js";
@@ -105,8 +105,7 @@ export class Confinement {
  * for a fault that a file of theirs is there, as everybody may see, and cannot be opened.
  */
 function directories({ filesystem }: Capability, home: string): { readonly TMPDIR?: string; readonly HOME?: string } {
-  const hierarchies = (globs: readonly string[] = []) =>
-    globs.map((glob) => toHierarchy(glob, home)).filter((hierarchy) => hierarchy?.isWhole === true);
+  const hierarchies = (globs: readonly string[] = []) => toHierarchies(globs, home).filter(({ isWhole }) => isWhole);
   const readable = hierarchies(filesystem?.readPaths);
   const isReadable = (path: string) => readable.some((each) => covers(each, path));
   const both = hierarchies(filesystem?.writePaths).filter(({ path }) => isReadable(path));

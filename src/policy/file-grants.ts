@@ -1,7 +1,7 @@
 import { FILE_RIGHT } from "../os/landlock.js";
 import type { Capability } from "./capability.js";
 import { executedFiles, locateProgram } from "./commands/program-lookup.js";
-import { covers, toHierarchy } from "./hierarchy.js";
+import { covers, toHierarchies } from "./hierarchy.js";
 import { policyDenied } from "./policy-denied.js";
 
 /** What a confined command may do with one file or directory and all below it. */
@@ -104,10 +104,7 @@ export function terminalGrant(path: string): FileGrant {
 }
 
 function policyGrants(globs: readonly string[], home: string, rights: bigint): FileGrant[] {
-  return globs
-    .map((glob) => toHierarchy(glob, home))
-    .filter((hierarchy) => hierarchy !== undefined)
-    .map(({ path, isWhole }) => ({ path, rights, ofPolicy: isWhole ? "whole" : "exact" }));
+  return toHierarchies(globs, home).map(({ path, isWhole }) => ({ path, rights, ofPolicy: isWhole ? "whole" : "exact" }));
 }
 
 /** @throws POLICY_DENIED when the capability may write what it may execute: it would decide itself what that is. */

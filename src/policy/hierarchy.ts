@@ -9,10 +9,17 @@ export interface Hierarchy {
  * walk over names could follow.
  */
 export function toHierarchy(glob: string, home: string): Hierarchy | undefined {
-  const expanded = glob === "~" || glob.startsWith("~/") ? home.replace(/\/$/, "") + glob.slice(1) : glob;
-  const isWhole = expanded.endsWith("/**");
-  const path = isWhole ? expanded.slice(0, -3) || "/" : expanded;
-  return path.startsWith("/") && !/[*?]/.test(path) ? { path, isWhole } : undefined;
+  const isHome = /^~(?:\/|$)/.test(glob);
+  const names = (isHome ? glob.slice(1) : glob).split("/").filter((name) => name !== "");
+  const isWhole = names.at(-1) === "**";
+  if (isWhole) names.pop();
+  if ((!isHome && !glob.startsWith("/")) || names.some((name) => /[*?[\]\\]/.test(name))) return undefined;
+  const path = [...(isHome ? home.split("/").filter((name) => name !== "") : []), ...names].join("/");
+  return { path: `/${path}`, isWhole };
+}
+
+export function toHierarchies(globs: readonly string[], home: string): Hierarchy[] {
+  return globs.map((glob) => toHierarchy(glob, home)).filter((hierarchy) => hierarchy !== undefined);
 }
 
 /** Whether it covers that path. */

@@ -6,10 +6,10 @@ import type { LineRules, Objection } from "../policy/commands/judge-line.js";
 import { locateProgram } from "../policy/commands/program-lookup.js";
 import { mayBeSet } from "../policy/commands/variables.js";
 import type { Confinement } from "../policy/confinement.js";
-import { covers, toHierarchy } from "../policy/hierarchy.js";
+import { covers, toHierarchies } from "../policy/hierarchy.js";
 import { policyDenied } from "../policy/policy-denied.js";
 import { isUnconfined } from "../policy/unconfined.js";
-import type { Command } from "./command.js";
+import type { Command, ResourceLimits } from "./command.js";
 
 /** @throws POLICY_DENIED for a capability without commands, or a variable that it does not let a request set. */
 export function permitEnvironment(capability: Capability, requested: Readonly<Record<string, string>>): void {
@@ -30,11 +30,10 @@ export function permitDirectory(
   user: User,
 ): string {
   const { filesystem, shell } = capability;
-  const real = withFileRightsOf(user, () => realpathSync(path));
+  const real = withFileRightsOf({ user }, () => realpathSync(path));
   const { workingDirectory } = shell ?? {};
   const globs = workingDirectory === undefined ? (filesystem?.readPaths ?? []) : [`${workingDirectory.replace(/\/$/, "")}/**`];
-  const hierarchies = globs.map((glob) => toHierarchy(glob, user.home));
-  if (hierarchies.some((hierarchy) => hierarchy !== undefined && covers(hierarchy, real))) return real;
+  if (toHierarchies(globs, user.home).some((hierarchy) => covers(hierarchy, real))) return real;
   if (workingDirectory !== undefined) {
     throw policyDenied(capability, "shell.working_directory", real, `it is not within ${workingDirectory}`);
   }
@@ -87,6 +86,15 @@ function lineRules(
 /** Those whose language the parser knows. */
 function isPosixShell(path: string): boolean {
   return /(?:^|\/)(?:ba|da|a)?sh$/.test(path);
+}
+
+/** The limits of a command, no file larger than the capability lets anybody make one. */
+export function permitLimits(capability: Capability | undefined, limits: ResourceLimits): ResourceLimits {
+  const { maxFileSizeBytes } = capability?.limits ?? {};
+  if (maxFileSizeBytes === undefined) return limits;
+  const most = BigInt(maxFileSizeBytes);
+  const { fileSizeBytes = most } = limits;
+  return { ...limits, fileSizeBytes: fileSizeBytes < most ? fileSizeBytes : most };
 }
 
 /** The milliseconds that a command may take. @param askedMs 0: no limit. @throws POLICY_DENIED when it asks for more than there is. */

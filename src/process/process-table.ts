@@ -78,7 +78,8 @@ export class ProcessTable {
     const count = [...this.#live.values()].filter(({ owner }) => owner === name).length;
     if (count < limit) return;
     const message = `cannot start a process: ${count} of capability ${name} are running, its limits.max_processes is ${limit}`;
-    throw new PicodError("PROCESS_LIMIT_REACHED", message, { capability: name, limit: String(limit) });
+    const metadata = { capability: name, limit: "max_processes", value: String(limit) };
+    throw new PicodError("POLICY_LIMIT_REACHED", message, metadata);
   }
 
   #add(started: StartedProgram, spec: ProcessSpec, sink: OutputSink): ManagedProcess {

@@ -12,7 +12,7 @@ type Arguments = readonly (string | undefined)[];
 /** They run nothing, whatever their arguments are. */
 const HARMLESS = [":", "true", "false", "cd", "echo", "pwd", "exit", "return", "shift", "break", "continue", "wait", "umask"];
 /** Of `set`: none of these makes the shell run or export anything. */
-const HARMLESS_OPTIONS = /^(?:[-+][eufxCnv]+|[-+]o|errexit|nounset|pipefail|noglob|xtrace|noclobber|verbose|noexec)$/;
+const HARMLESS_OPTIONS = /^(?:[-+][eufxCnvo]+|[-+]o|errexit|nounset|pipefail|noglob|xtrace|noclobber|verbose|noexec)$/;
 
 const BUILTINS = new Set(
   `. alias bg bind builtin caller command compgen complete compopt declare dirs disown enable eval exec export fc fg getopts hash help

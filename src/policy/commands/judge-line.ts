@@ -79,6 +79,9 @@ class LineJudge {
       case "Command":
         return this.#judgeCommand(node);
       case "Assignment":
+        // A subscript is arithmetic.
+        if (node.index !== undefined && !/^\d+$/.test(node.index.text))
+          return object(node.text, "a subscript evaluates what it holds");
         return this.#judgeName(node.name, node);
       case "Function":
         return this.#judgeFunction(node.name);

@@ -2,7 +2,8 @@ import { BlockList, isIP } from "node:net";
 import { domainToASCII } from "node:url";
 
 /** What everybody may be asked for: of HTTP and HTTPS. */
-const USUAL_PORTS = [80, 443];
+const HTTPS_PORT = 443;
+const USUAL_PORTS = [80, HTTPS_PORT];
 
 /** Where a request wants to go. `host` has no brackets. */
 export interface Destination {
@@ -22,7 +23,8 @@ export function parseDestination(text: string, defaultPort: number): Destination
 function normalize(host: string): string {
   if (host.includes(":")) return isIP(host) === 6 ? new URL(`http://[${host}]`).hostname.slice(1, -1) : "";
   // Also makes an address of 0x7f.1 and the like.
-  return domainToASCII(host.replace(/\.$/, ""));
+  const ascii = domainToASCII(host.replace(/\.$/, ""));
+  return /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(ascii) ? ascii : "";
 }
 
 /** The names and addresses of `allowed_domains`. */
@@ -33,9 +35,10 @@ export class DomainList {
     this.#entries = domains.flatMap((domain) => {
       const below = domain.startsWith("*.");
       const name = below ? domain.slice(2) : domain;
-      const destination = parseDestination(isIP(name) === 6 ? `[${name}]` : name, 0) ?? parseDestination(`${name}:1`, 0);
+      const isAddress = isIP(name) === 6;
+      const destination = parseDestination(isAddress ? `[${name}]` : name, HTTPS_PORT);
       if (destination === undefined) return [];
-      const port = /:\d+$/.test(name) && isIP(name) !== 6 ? destination.port : undefined;
+      const port = !isAddress && /:\d+$/.test(name) ? destination.port : undefined;
       return [{ host: destination.host, port, below }];
     });
   }
@@ -81,16 +84,14 @@ function createReserved(): BlockList {
     // Alibaba's and Azure's, outside of them.
     ["100.100.100.200/32", "168.63.129.16/32"],
   );
-  const ipv6 = [
-    "::/96",
-    "::ffff:0:0/96",
-    "64:ff9b::/96",
-    "64:ff9b:1::/48",
-    "100::/64",
-    "2001::/23",
-    "2001:db8::/32",
-    "2002::/16",
-  ].concat(["3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"]);
+  const ipv6 = ["::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16"].concat([
+    "3fff::/20",
+    "5f00::/16",
+    "fc00::/7",
+    "fe80::/10",
+    "fec0::/10",
+    "ff00::/8",
+  ]);
   for (const [family, subnets] of [["ipv4", ipv4] as const, ["ipv6", ipv6] as const]) {
     for (const subnet of subnets) {
       const [address = "", prefix] = subnet.split("/");

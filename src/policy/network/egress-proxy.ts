@@ -79,9 +79,9 @@ export class EgressProxy {
       const upstream = await this.#connect(parseDestination(target?.[1] ?? "", HTTP_PORT), url, incoming.socket);
       try {
         const headers = withoutHopByHop(incoming);
-        headers.host = [target?.[1] ?? ""];
+        headers.host = target?.[1] ?? "";
         const path = target?.[2]?.replace(/^\?/, "/?") ?? "/";
-        const outgoing = request({ createConnection: () => upstream, method, path, headers, agent: false, setHost: false });
+        const outgoing = request({ createConnection: () => upstream, method, path, headers, setHost: false });
         const answered = new Promise<IncomingMessage>((resolve, reject) => {
           outgoing.once("response", resolve).once("error", reject);
         });
@@ -150,13 +150,14 @@ function connectTo(host: string, family: number, port: number): Promise<Socket> 
   });
 }
 
-function withoutHopByHop({ rawHeaders, headers }: IncomingMessage): Record<string, string[]> {
+function withoutHopByHop({ rawHeaders, headers }: IncomingMessage): Record<string, string | string[]> {
   const named = (headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase());
-  const kept: Record<string, string[]> = {};
+  const kept: Record<string, string | string[]> = {};
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] ?? "").toLowerCase();
     if (HOP_BY_HOP.includes(name) || named.includes(name)) continue;
-    kept[name] = [...(kept[name] ?? []), rawHeaders[i + 1] ?? ""];
+    const [before, value] = [kept[name], rawHeaders[i + 1] ?? ""];
+    kept[name] = before === undefined ? value : [before, value].flat();
   }
   return kept;
 }
