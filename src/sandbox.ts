@@ -6,9 +6,8 @@ import { KernelWatches } from "./filesystem/watching/kernel-watches.js";
 import { readOpenFileLimits } from "./os/open-file-limit.js";
 import { Root } from "./os/root.js";
 import { UserDatabase } from "./os/users.js";
+import type { Confinement } from "./policy/confinement.js";
 import { GrantedFiles } from "./policy/granted-files.js";
-import { Confinement, type ConfinementOptions } from "./policy/confinement.js";
-import { DEFAULT_PATH } from "./process/environment.js";
 import type { ExecuteDefaults } from "./process/execute.js";
 import { ExecutionRecords } from "./process/execution-records.js";
 import { ProcessRegistry } from "./process/process-registry.js";
@@ -53,7 +52,7 @@ export interface Sandbox {
 export function createSandbox(
   config: Config,
   env: Readonly<Record<string, string | undefined>>,
-  onRefused: ConfinementOptions["onRefused"] = () => undefined,
+  confinement: Confinement,
 ): Sandbox {
   const watches = new KernelWatches();
   return {
@@ -85,7 +84,7 @@ export function createSandbox(
       timeoutMs: config.defaultTimeoutMs,
       maxOutputBytes: config.maxOutputBytes,
       killGraceMs: config.killGraceMs,
-      confinement: new Confinement({ path: env.PATH ?? DEFAULT_PATH, shell: config.shell, onRefused }),
+      confinement,
       softOpenFiles: Number(env.PICOD_SOFT_OPEN_FILES) || FALLBACK_SOFT_OPEN_FILES,
     },
   };

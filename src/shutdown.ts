@@ -52,6 +52,7 @@ export async function shutDown(parts: ShutdownParts): Promise<void> {
   if (!ended) logger.error("commands are left that do not obey KILL");
   sandbox.registry.close();
   sandbox.executions.close();
+  sandbox.defaults.confinement.close();
   sandbox.uploads.close();
   sandbox.histories.close();
   sandbox.watches.close();

@@ -1,4 +1,5 @@
 import { realpathSync } from "node:fs";
+import { homedir } from "node:os";
 import type { KnownCallers } from "../auth/known-callers.js";
 import { ConfigError } from "../auth/token.js";
 import type { Config } from "../config.js";
@@ -6,6 +7,8 @@ import { versionOf, WATCH_INTERVAL_MS, watchConfigFiles } from "../config-file.j
 import type { Logger } from "../logger.js";
 import { assertJudging } from "../os/root.js";
 import { errnoName } from "../os/system-error.js";
+import { assertEnforceable } from "../policy/assert-enforceable.js";
+import type { Confinement } from "../policy/confinement.js";
 import { literalBeginning } from "../policy/path-glob.js";
 import { Policy } from "../policy/policy.js";
 import { type PolicyFile, readPolicyFile } from "../policy/policy-file.js";
@@ -18,7 +21,11 @@ export interface LoadedPolicy {
 }
 
 /** @throws ConfigError for a file that cannot be used, and where the kernel cannot enforce it; undefined when none is configured. */
-export async function createPolicy({ policy: path }: Pick<Config, "policy">, logger: Logger): Promise<LoadedPolicy | undefined> {
+export async function createPolicy(
+  { policy: path }: Pick<Config, "policy">,
+  confinement: Confinement,
+  logger: Logger,
+): Promise<LoadedPolicy | undefined> {
   if (path === undefined) return undefined;
   try {
     assertJudging();
@@ -26,14 +33,14 @@ export async function createPolicy({ policy: path }: Pick<Config, "policy">, log
     throw new ConfigError(`the policy ${path} cannot be enforced: ${(error as Error).message}`, { cause: error });
   }
   const version = versionOf([path]);
-  const file = await readPolicyFile(path);
+  const file = await readEnforceable(path, confinement);
   const policy = new Policy(file);
   tell(path, file, logger, "policy read");
   return {
     policy,
     watch(known) {
       const reread = async () => {
-        const changed = await readPolicyFile(path);
+        const changed = await readEnforceable(path, confinement);
         const missing = known?.capabilityNames.find((name) => !changed.capabilities.has(name));
         if (missing !== undefined)
           throw new ConfigError(`invalid policy file ${path}: the scopes file names the capability ${missing}`);
@@ -47,6 +54,16 @@ export async function createPolicy({ policy: path }: Pick<Config, "policy">, log
       });
     },
   };
+}
+
+async function readEnforceable(path: string, confinement: Confinement): Promise<PolicyFile> {
+  const file = await readPolicyFile(path);
+  try {
+    assertEnforceable(file.capabilities.values(), confinement.search(homedir()));
+  } catch (error) {
+    throw new ConfigError(`the policy ${path} cannot be enforced: ${(error as Error).message}`, { cause: error });
+  }
+  return file;
 }
 
 function tell(path: string, { capabilities, worldWritable }: PolicyFile, logger: Logger, message: string): void {

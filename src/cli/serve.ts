@@ -13,6 +13,8 @@ import { createMetrics, type Metrics } from "../metrics.js";
 import { spareSelfWhenOutOfMemory } from "../os/out-of-memory.js";
 import { closeInheritedDescriptorsOnExec, makeUndumpable } from "../os/self.js";
 import { describeErrno } from "../os/system-error.js";
+import { Confinement } from "../policy/confinement.js";
+import { DEFAULT_PATH } from "../process/environment.js";
 import { Readiness } from "../readiness.js";
 import { createSandbox, type Sandbox } from "../sandbox.js";
 import { createServer, type Server } from "../server/create-server.js";
@@ -32,7 +34,15 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
   assertComplete(config);
   const stopExiting = exitOnSignals();
   const logger = await createLogger(config);
-  const loaded = await createPolicy(config, logger);
+  const confinement = new Confinement({
+    path: env.PATH ?? DEFAULT_PATH,
+    shell: config.shell,
+    onRefused: (capability, refused) => {
+      logger.warn({ capability, ...refused }, "request out of a confined network refused");
+      audit?.note({ event: "network_refused", capability, ...refused });
+    },
+  });
+  const loaded = await createPolicy(config, confinement, logger);
   const policy = loaded?.policy;
   const { verifier, authenticator, known, source } = await createAuthentication(config, given, policy, logger);
   loaded?.watch(known);
@@ -40,7 +50,7 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
   const tls = createTls(config, logger);
   const { authPublicKey } = config;
   const jwtVerifier = authPublicKey === undefined ? undefined : new JwtVerifier(authPublicKey, config.jwtAudience);
-  const sandbox = createConfiguredSandbox(config, env);
+  const sandbox = createConfiguredSandbox(config, env, confinement);
   const envd = config.noEnvd ? undefined : new EnvdState(config.envdUser);
   const realms = [
     createAgentCubeRealm(jwtVerifier),
@@ -106,7 +116,11 @@ function createAuditLog(config: Config, metrics: Metrics, logger: Logger): Audit
 }
 
 /** @throws ConfigError for what would make every call fail: a root, user or shell that does not exist. */
-function createConfiguredSandbox(config: Config, env: Readonly<Record<string, string | undefined>>): Sandbox {
+function createConfiguredSandbox(
+  config: Config,
+  env: Readonly<Record<string, string | undefined>>,
+  confinement: Confinement,
+): Sandbox {
   const { root, shell, user, envdUser } = config;
   try {
     if (config.sandboxd) mkdirSync(root, { recursive: true });
@@ -119,7 +133,7 @@ function createConfiguredSandbox(config: Config, env: Readonly<Record<string, st
   } catch (error) {
     throw invalidValue("shell", `${shell}: ${describeErrno(error as NodeJS.ErrnoException)}`);
   }
-  const sandbox = createSandbox(config, env);
+  const sandbox = createSandbox(config, env, confinement);
   try {
     if (user !== undefined) resolveUser(sandbox.users, user);
   } catch (error) {

@@ -60,7 +60,7 @@ export class Confinement {
     if (kept?.capability === capability && kept.isCurrent()) return kept;
     kept?.close();
     this.#threads.delete(key);
-    const made = new KeptThread(capability, this.#search(home), this.#network(capability));
+    const made = new KeptThread(capability, this.search(home), this.#network(capability));
     this.#threads.set(key, made);
     return made;
   }
@@ -82,7 +82,8 @@ export class Confinement {
     this.#networks.clear();
   }
 
-  #search(home: string): ProgramSearch {
+  /** How programs are found for somebody with that home directory. */
+  search(home: string): ProgramSearch {
     return { home, path: this.#options.path, shells: this.shells };
   }
 

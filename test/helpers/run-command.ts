@@ -1,5 +1,6 @@
 import { loadConfig, type RawFlags } from "../../src/config.js";
 import { closeInheritedDescriptorsOnExec } from "../../src/os/self.js";
+import { Confinement } from "../../src/policy/confinement.js";
 import { type ExecuteOptions, type ExecuteResult, execute } from "../../src/process/execute.js";
 import { createSandbox, type Sandbox } from "../../src/sandbox.js";
 import { UNTRACED } from "../../src/trace.js";
@@ -13,7 +14,8 @@ export interface Runner extends AsyncDisposable {
 /** Use with `await using`. */
 export function createRunner(flags: RawFlags = {}): Runner {
   closeInheritedDescriptorsOnExec();
-  const sandbox = createSandbox(loadConfig(flags, {}), { PATH: process.env.PATH });
+  const confinement = new Confinement({ path: process.env.PATH ?? "", shell: undefined, onRefused: () => undefined });
+  const sandbox = createSandbox(loadConfig(flags, {}), { PATH: process.env.PATH }, confinement);
   return {
     sandbox,
     run(command, options = {}, abortSignal = undefined) {
