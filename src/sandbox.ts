@@ -42,6 +42,8 @@ export interface Sandbox {
   /** Input that may wait for one process to read it. */
   readonly maxInputBytes: number;
   readonly defaults: ExecuteDefaults;
+  /** Starts the commands of those who have a capability. */
+  readonly confinement: Confinement;
   /** What the daemon was started with, for the façades whose clients expect commands to inherit it; nothing of PicoD's own. */
   readonly inheritedEnvironment: Readonly<Record<string, string>>;
   /** Addresses of plain HTTP that work without the token. */
@@ -75,6 +77,7 @@ export function createSandbox(
     executions: new ExecutionRecords({ retainMs: RETAIN_MS, maxRecords: MAX_RECORDS, maxBytes: withinMemory(MAX_RECORD_BYTES) }),
     signedUrls: new SignedUrls(),
     watches,
+    confinement,
     histories: new ChangeHistories(watches),
     defaults: {
       user: config.user ?? String(process.getuid?.() ?? 0),

@@ -16,6 +16,7 @@ export interface ShutdownParts {
     readonly uploads: Pick<Sandbox["uploads"], "close">;
     readonly histories: Pick<Sandbox["histories"], "close">;
     readonly watches: Pick<Sandbox["watches"], "close">;
+    readonly confinement: Pick<Sandbox["confinement"], "close">;
   };
   readonly readiness: Readiness;
   readonly logger: Logger;
@@ -52,7 +53,7 @@ export async function shutDown(parts: ShutdownParts): Promise<void> {
   if (!ended) logger.error("commands are left that do not obey KILL");
   sandbox.registry.close();
   sandbox.executions.close();
-  sandbox.defaults.confinement.close();
+  sandbox.confinement.close();
   sandbox.uploads.close();
   sandbox.histories.close();
   sandbox.watches.close();

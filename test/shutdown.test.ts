@@ -76,6 +76,7 @@ describe("shutDown", () => {
       uploads: { close: () => done.push("drop") },
       histories: { close: () => done.push("forget changes") },
       watches: { close: () => done.push("watch no more") },
+      confinement: { close: () => 0 },
     };
     const logger = await createLogger({ logLevel: "silent", logFormat: "json" });
     await shutDown({

@@ -7,12 +7,17 @@ import { Tickets } from "../../src/auth/tickets.js";
 import { loadConfig } from "../../src/config.js";
 import { createInterceptors } from "../../src/interceptors/index.js";
 import { createMetrics } from "../../src/metrics.js";
+import { Confinement } from "../../src/policy/confinement.js";
 import { Readiness } from "../../src/readiness.js";
 import { createSandbox } from "../../src/sandbox.js";
 import { createPlainRoutes } from "../../src/server/plain-routes.js";
 
 const metrics = createMetrics("0", () => 0);
-const sandbox = createSandbox(loadConfig({}, {}), {});
+const sandbox = createSandbox(
+  loadConfig({}, {}),
+  {},
+  new Confinement({ path: "", shell: undefined, onRefused: () => undefined }),
+);
 // It would take the exits of the daemons of tests for those of its orphans.
 await sandbox.processes.close();
 

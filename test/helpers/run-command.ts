@@ -38,7 +38,7 @@ export function createRunner(flags: RawFlags = {}): Runner {
     async [Symbol.asyncDispose]() {
       await sandbox.processes.close();
       sandbox.executions.close();
-      sandbox.defaults.confinement.close();
+      sandbox.confinement.close();
     },
   };
 }

@@ -2,11 +2,12 @@ import { PicodError } from "../../errors/picod-error.js";
 import { asObject, asStrings, optional } from "../fields.js";
 import { parseGoDuration } from "./go-duration.js";
 
-const DEFAULT_TIMEOUT_MS = 60_000;
+export const DEFAULT_TIMEOUT_MS = 60_000;
 
 export interface ExecuteRequest {
   readonly argv: readonly string[];
-  readonly timeoutMs: number;
+  /** Undefined: the default. */
+  readonly timeoutMs: number | undefined;
   /** Empty: the workspace. */
   readonly workingDirectory: string;
   readonly env: Readonly<Record<string, string>>;
@@ -27,8 +28,8 @@ export function toExecuteRequest(body: unknown): ExecuteRequest {
   };
 }
 
-function toTimeout(text: string): number {
-  if (text === "") return DEFAULT_TIMEOUT_MS;
+function toTimeout(text: string): number | undefined {
+  if (text === "") return undefined;
   let milliseconds: number;
   try {
     milliseconds = parseGoDuration(text);

@@ -6,10 +6,11 @@ import { locateDirectory } from "../../filesystem/locate-directory.js";
 import { makeDirectory } from "../../filesystem/make-directory.js";
 import { type ExecuteResult, runToEnd } from "../../process/execute.js";
 import type { OutputCollector } from "../../process/output-collector.js";
+import { permitTimeout } from "../../process/permit-command.js";
 import type { Sandbox } from "../../sandbox.js";
 import type { HttpExchange } from "../http-route.js";
 import { readJson } from "../json-body.js";
-import { toExecuteRequest } from "./execute-request.js";
+import { DEFAULT_TIMEOUT_MS, toExecuteRequest } from "./execute-request.js";
 import { goTime, nowNs } from "./go-time.js";
 import type { Workspace } from "./workspace.js";
 
@@ -21,8 +22,9 @@ const MAX_KILL_GRACE_MS = 500;
 /** POST /api/execute: runs a program to its end. That it fails is an answer too. */
 export async function executeCommand(sandbox: Sandbox, workspace: Workspace, exchange: HttpExchange): Promise<void> {
   const { call, abortSignal, sendJson } = exchange;
-  const { argv, timeoutMs, workingDirectory, env } = toExecuteRequest(await readJson(exchange, true));
+  const { argv, timeoutMs: askedMs, workingDirectory, env } = toExecuteRequest(await readJson(exchange, true));
   call.subject = { paths: [], command: argv, user: undefined };
+  const timeoutMs = permitTimeout(call.caller?.capability, askedMs, DEFAULT_TIMEOUT_MS);
   const access = workspace.access(call.caller);
   const options = {
     command: { argv },

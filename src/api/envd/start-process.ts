@@ -10,7 +10,7 @@ import { start } from "../../process/start.js";
 import type { Sandbox } from "../../sandbox.js";
 import type { Trace } from "../../trace.js";
 import { resolveEnvdPath } from "./resolve-path.js";
-import type { EnvdState } from "./state.js";
+import { E2B_SANDBOX, type EnvdState } from "./state.js";
 
 /** A program that cannot be started looks like one that ended at once, as with a shell. */
 const TELL_FAILURE = ["/bin/sh", "-c", 'printf "%s\\n" "$1" >&2; exit "$2"', "sh"];
@@ -28,16 +28,18 @@ export function startProcess(
 ): ProcessRecord {
   const { cmd = "", args = [], envs = {}, cwd = "" } = process ?? ({} as Partial<ProcessConfig>);
   const { environment } = sandbox.defaults;
-  const variables = { ...environment.defaults, ...(capability === undefined ? state.environment : {}) };
+  const variables = { ...environment.defaults, ...(capability === undefined ? state.environment : { E2B_SANDBOX }) };
   const defaults = { ...sandbox.defaults, environment: { ...environment, bare: true, defaults: variables } };
   const names = { id: "", tag: "", label: tag, sessionId: "" };
   const ending = { timeoutMs, timeoutGrace: "none", untilOutputEnds: true } as const;
+  // Where a capability has commands start is not the user's home directory.
+  const isConfined = cwd === "" && capability !== undefined && state.defaultWorkdir === undefined;
   const asked = {
     command: "",
-    cwd: resolveEnvdPath(cwd, user, state),
+    cwd: isConfined ? "" : resolveEnvdPath(cwd, user, state),
     user: user.name,
     // Whoever may call /init may not decide what others are confined to.
-    env: capability === undefined ? envs : { ...state.environment, ...envs },
+    env: capability === undefined ? envs : { ...state.envVars, ...envs },
     size: pty && toSize(pty),
     stdin,
   };
