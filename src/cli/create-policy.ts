@@ -33,14 +33,14 @@ export async function createPolicy(
     throw new ConfigError(`the policy ${path} cannot be enforced: ${(error as Error).message}`, { cause: error });
   }
   const version = versionOf([path]);
-  const file = await readEnforceable(path, confinement);
+  const file = await readEnforceable(path, confinement, logger);
   const policy = new Policy(file);
   tell(path, file, logger, "policy read");
   return {
     policy,
     watch(known) {
       const reread = async () => {
-        const changed = await readEnforceable(path, confinement);
+        const changed = await readEnforceable(path, confinement, logger);
         const missing = known?.capabilityNames.find((name) => !changed.capabilities.has(name));
         if (missing !== undefined)
           throw new ConfigError(`invalid policy file ${path}: the scopes file names the capability ${missing}`);
@@ -56,10 +56,11 @@ export async function createPolicy(
   };
 }
 
-async function readEnforceable(path: string, confinement: Confinement): Promise<PolicyFile> {
+async function readEnforceable(path: string, confinement: Confinement, logger: Logger): Promise<PolicyFile> {
   const file = await readPolicyFile(path);
   try {
-    assertEnforceable(file.capabilities.values(), confinement.search(homedir()));
+    const notHeld = assertEnforceable(file.capabilities.values(), confinement.search(homedir()));
+    if (notHeld !== undefined) logger.warn(`the policy ${path} is not enforced in one thing: ${notHeld}`);
   } catch (error) {
     throw new ConfigError(`the policy ${path} cannot be enforced: ${(error as Error).message}`, { cause: error });
   }

@@ -10,7 +10,7 @@ const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 
 const ANSWER_WITHIN_MS = 20_000;
 
 /** What the thread writes for the main one: places in an Int32Array, and behind them the text of an error. */
-export const ANSWER = { count: 0, errno: 1, pid: 2, networkFd: 3, listenFd: 4, messageBytes: 5 } as const;
+export const ANSWER = { count: 0, errno: 1, pid: 2, networkFd: 3, listenFd: 4, messageBytes: 5, isReadOnly: 6 } as const;
 export const MESSAGE_OFFSET = 64;
 const ANSWER_BYTES = 1024;
 
@@ -24,6 +24,8 @@ export interface ConfinedThreadOptions {
   readonly rules: readonly PathRule[];
   /** Undefined: the daemon's. */
   readonly network: ThreadNetwork | undefined;
+  /** What is not mounted read-only, where the daemon's rights allow mounts of one's own; undefined: whatever is writable now. */
+  readonly writable: readonly string[] | undefined;
 }
 
 export interface ConfinedThreadData extends ConfinedThreadOptions {
@@ -76,6 +78,11 @@ export class ConfinedThread {
   get network(): { readonly fd: number; readonly listenFd: number | undefined } {
     const [fd = -1, listenFd = -1] = [this.#answer[ANSWER.networkFd], this.#answer[ANSWER.listenFd]];
     return { fd, listenFd: listenFd < 0 ? undefined : listenFd };
+  }
+
+  /** Whether all but `writable` is read-only. */
+  get isReadOnly(): boolean {
+    return this.#answer[ANSWER.isReadOnly] === 1;
   }
 
   /** As `spawn` of spawn.ts. */

@@ -2,6 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { limitCapabilitiesOfChildren } from "./capabilities.js";
 import { ANSWER, type ConfinedThreadData, MESSAGE_OFFSET } from "./confined-thread.js";
 import { confineThread, landlockAbi } from "./landlock.js";
+import { makeRestReadOnly } from "./mount-namespace.js";
 import { enterNetwork, enterNewNetwork, listenOnLoopback } from "./network-namespace.js";
 import { type SpawnOptions, spawnHere } from "./spawn.js";
 
@@ -29,12 +30,13 @@ function main(data: ConfinedThreadData): void {
     });
   });
   reply(() => {
-    const { network, rules, isRoot } = data;
+    const { network, rules, writable, isRoot } = data;
     if (network?.kind === "join") enterNetwork(network.fd);
     if (network?.kind === "new") {
       answer[ANSWER.networkFd] = enterNewNetwork();
       answer[ANSWER.listenFd] = network.listenPort === undefined ? -1 : listenOnLoopback(network.listenPort);
     }
+    if (writable !== undefined) answer[ANSWER.isReadOnly] = makeRestReadOnly(writable) ? 1 : 0;
     if (isRoot) limitCapabilitiesOfChildren();
     confineThread(rules, landlockAbi());
   });

@@ -13,9 +13,10 @@ const REQUIRED_ABI = 6;
 
 /**
  * Refuses what could not be held to: a policy that says more than the kernel or the daemon's rights can do is no policy. To be called
- * when a policy is loaded, at start and again. @throws Error that names the capability and what is missing.
+ * when a policy is loaded, at start and again. Returns what is not held to all the same. @throws Error that names the capability and
+ * what is missing.
  */
-export function assertEnforceable(capabilities: Iterable<Capability>, search: ProgramSearch): void {
+export function assertEnforceable(capabilities: Iterable<Capability>, search: ProgramSearch): string | undefined {
   const confined = [...capabilities].filter((capability) => capability.shell !== undefined && !isUnconfined(capability));
   for (const capability of confined) {
     assertHierarchies(capability);
@@ -23,22 +24,26 @@ export function assertEnforceable(capabilities: Iterable<Capability>, search: Pr
     fileGrants(capability, search);
   }
   const [first] = confined;
-  if (first === undefined) return;
+  if (first === undefined) return undefined;
   const abi = landlockAbi();
   if (abi < REQUIRED_ABI) {
     const has = abi === 0 ? "no Landlock, or it is not switched on (lsm= of its command line)" : `Landlock ABI ${abi}`;
     throw refusal(first, `its commands cannot be confined: this kernel has ${has}; ABI ${REQUIRED_ABI} is needed: Linux 6.12`);
   }
   const isolated = confined.find((capability) => !hasWholeNetwork(capability));
-  assertThread(isolated ?? first, isolated !== undefined);
+  if (assertThread(isolated ?? first, isolated !== undefined)) return undefined;
+  return "commands may change modes, owners, times and extended attributes outside of write_paths: without CAP_SYS_ADMIN they cannot see the rest read-only";
 }
 
-/** Does what it would do, once. */
-function assertThread(capability: Capability, isolated: boolean): void {
+const NEW_NETWORK = { kind: "new", listenPort: undefined } as const;
+
+/** Does what it would do, once. Returns whether all that is not granted is read-only. */
+function assertThread(capability: Capability, isolated: boolean): boolean {
   try {
-    const thread = new ConfinedThread({ rules: [], network: isolated ? { kind: "new", listenPort: undefined } : undefined });
+    const thread = new ConfinedThread({ rules: [], network: isolated ? NEW_NETWORK : undefined, writable: [] });
     if (isolated) closeSync(thread.network.fd);
     thread.close();
+    return thread.isReadOnly;
   } catch (error) {
     const { message } = error as Error;
     const why = (error as NodeJS.ErrnoException).errno === undefined ? message : `${message}: ${describeErrno(error as Error)}`;

@@ -122,6 +122,8 @@ class KeptThread implements Spawner {
   readonly #network: CapabilityNetwork | undefined;
   readonly #thread: ConfinedThread;
   readonly #watched: ReadonlyMap<string, string>;
+  /** Undefined: everything. */
+  readonly #writable: readonly string[] | undefined;
   /** Kept open: the kernel may otherwise forget an entry of /proc or /sys, and find another one under its name. */
   readonly #pinned: readonly number[];
 
@@ -129,11 +131,12 @@ class KeptThread implements Spawner {
     this.capability = capability;
     this.#network = network;
     this.#grants = fileGrants(capability, search);
+    this.#writable = writableMounts(capability, search.home);
     this.#watched = new Map(this.#grants.filter(isReplaceable).map(({ path }) => [path, stampOf(path)]));
     const opened = openAll(this.#grants);
     this.#pinned = opened.filter(({ path }) => /^\/(?:proc|sys)\//.test(path)).map(({ fd }) => fd);
     try {
-      this.#thread = new ConfinedThread({ rules: opened, network: network?.toEnter() });
+      this.#thread = new ConfinedThread({ rules: opened, network: network?.toEnter(), writable: this.#writable });
       if (network?.isMade === false) network.use(this.#thread.network);
     } catch (error) {
       for (const fd of this.#pinned) closeSync(fd);
@@ -151,7 +154,7 @@ class KeptThread implements Spawner {
   spawn(options: SpawnOptions): number {
     if (typeof options.stdio !== "string") return this.#thread.spawn(options);
     const rules = openAll([...this.#grants, terminalGrant(options.stdio)]);
-    const thread = new ConfinedThread({ rules, network: this.#network?.toEnter() });
+    const thread = new ConfinedThread({ rules, network: this.#network?.toEnter(), writable: this.#writable });
     try {
       return thread.spawn(options);
     } finally {
@@ -164,6 +167,14 @@ class KeptThread implements Spawner {
     this.#thread.close();
     for (const fd of this.#pinned) closeSync(fd);
   }
+}
+
+/** Hierarchies that may be written, none of them within another; undefined: all there is. */
+function writableMounts({ filesystem }: Capability, home: string): string[] | undefined {
+  const hierarchies = toHierarchies(filesystem?.writePaths ?? [], home);
+  const outermost = hierarchies.filter((one) => !hierarchies.some((other) => other.path !== one.path && covers(other, one.path)));
+  const paths = [...new Set(outermost.map(({ path }) => path))];
+  return paths.includes("/") ? undefined : paths;
 }
 
 /** What the policy names, programs included; the rest of a system stays where it is. */

@@ -14,6 +14,8 @@ afterAll(() => confined[Symbol.asyncDispose]());
 /** Nothing outside was read or changed, whatever was answered. */
 function expectUntouched(output: string): void {
   expect(output).not.toContain(CANARY);
+  const { mode, uid } = statSync(confined.canary);
+  expect([mode & 0o7777, uid]).toEqual([0o644, 0]);
   expect(readFileSync(confined.canary, "utf8")).toBe(CANARY);
   expect(statSync(confined.canary).nlink).toBe(1);
   expect(existsSync(`${confined.base}/outside/new`)).toBe(false);
@@ -132,10 +134,14 @@ const HELD_BACK: Readonly<Record<string, readonly [line: string, told: RegExp]>>
   "reads it": ["cat $CANARY; head -c 1 $CANARY; grep . $CANARY", /Permission denied/],
   "reads it over links": ["ln -sf $CANARY s; cat s; cat ../outside/canary; cat $PWD/../outside/canary", /Permission denied/],
   "reads it by another name": ["ln $CANARY h; mv $CANARY m; cp $CANARY c; cat h m c", /Permission denied|cross-device/],
+  "changes its mode, owner, times and attributes": [
+    "chmod 777 $CANARY; chown 1000 $CANARY; touch -d 2001-01-01 $CANARY; setfattr -n user.x -v y $CANARY; chmod 755 made-*",
+    /Read-only file system/,
+  ],
   "lists what is beside": ["ls $OUTSIDE ..; echo ../*", /Permission denied/],
   "writes it": [
     "echo x > $CANARY; truncate -s 0 $CANARY; touch $OUTSIDE/new; mkdir $OUTSIDE/new; rm -f $CANARY",
-    /Permission denied/,
+    /Permission denied|Read-only/,
   ],
   "reads secrets of the system": ["cat /etc/shadow /etc/passwd ~root/.bashrc", /Permission denied/],
   "reads the environment of others": [
@@ -156,7 +162,7 @@ const HELD_BACK: Readonly<Record<string, readonly [line: string, told: RegExp]>>
   "makes namespaces": ["unshare -m true; unshare -n true; unshare -p true; nsenter -t 1 -n true", /not permitted|denied/i],
   "makes namespaces of a user": [
     "unshare -Ur sh -c 'mount -t tmpfs none . ; cat $CANARY; ip link add x type dummy; cat /proc/1/environ'",
-    /denied|permitted/,
+    /denied|permitted|Read-only/,
   ],
   "makes devices": ["mknod disk b 8 0; mknod mem c 1 1; cat mem", /not permitted|denied/i],
   "enters a root": ["chroot . true; chroot / cat $CANARY", /not permitted|denied/i],

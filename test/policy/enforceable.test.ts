@@ -1,0 +1,88 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { connectTo } from "../helpers/clients.js";
+import { Daemon, startDaemon, TOKEN } from "../helpers/start-daemon.js";
+import { temporaryDirectory } from "../helpers/temporary-directory.js";
+
+const AS_NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
+
+interface Granted {
+  readonly read?: readonly string[];
+  readonly write?: readonly string[];
+  readonly commands?: readonly string[];
+  readonly domains?: readonly string[];
+}
+
+/** A policy for whoever has the daemon's own token. */
+function policyFor({ read = [], write = [], commands, domains = ["*"] }: Granted): string {
+  return `daemon_token = "c"
+[capabilities.c.permissions.filesystem]
+read_paths = ${JSON.stringify(read)}
+write_paths = ${JSON.stringify(write)}
+[capabilities.c.permissions.shell]
+${commands === undefined ? "" : `allowed_commands = ${JSON.stringify(commands)}`}
+[capabilities.c.permissions.network]
+allowed_domains = ${JSON.stringify(domains)}
+`;
+}
+
+describe("a policy that cannot be enforced", () => {
+  it.each<[string, Granted, RegExp, (readonly string[])?]>([
+    [
+      "globs that the kernel does not know",
+      { read: ["/srv/*/public/**"] },
+      /capability c: .*"\/srv\/\*\/public\/\*\*".*DIR\/\*\* and exact paths alone/,
+    ],
+    [
+      "programs that it may change",
+      { write: ["/usr/**"], commands: ["git"] },
+      /capability c: .*may be executed, and write_paths/,
+    ],
+    [
+      "a network of its own without the rights for it",
+      { domains: ["pypi.org"] },
+      /capability c: .*unshare\(CLONE_NEWNET\).*CAP_SYS_ADMIN/,
+      AS_NOBODY,
+    ],
+    ["no network without the rights for it", { domains: [] }, /capability c: .*CAP_SYS_ADMIN/, AS_NOBODY],
+    ["hosts that are none", { domains: ["https://pypi.org/"] }, /https:\/\/pypi\.org\//],
+  ])("is refused at start: %s", async (_title, granted, why, wrapper = []) => {
+    using directory = temporaryDirectory();
+    const path = `${directory.path}/policy.toml`;
+    writeFileSync(path, policyFor(granted));
+    const daemon = new Daemon({ args: ["--policy", path], wrapper });
+    expect(await daemon.exited).toBe(2);
+    expect(daemon.stderr).toMatch(why);
+  });
+
+  it("is not taken in place of one that is in force", async () => {
+    using directory = temporaryDirectory();
+    const path = `${directory.path}/policy.toml`;
+    writeFileSync(path, policyFor({ read: [`${directory.path}/**`] }));
+    await using daemon = await startDaemon({ args: ["--policy", path] });
+    writeFileSync(path, policyFor({ read: [`${directory.path}/*/x`] }));
+    const line = await daemon.waitForLog(({ msg }) => msg.startsWith("cannot use the changed policy"));
+    expect(JSON.stringify(line)).toContain("exact paths alone");
+  });
+});
+
+describe("a daemon that is not root", () => {
+  it("confines commands to files and programs, and says what it cannot hold", async () => {
+    using directory = temporaryDirectory();
+    const { path } = directory;
+    writeFileSync(`${path}/secret`, "not-for-commands");
+    writeFileSync(`${path}/shown`, "shown");
+    writeFileSync(`${path}/policy.toml`, policyFor({ read: [`${path}/shown`], commands: ["cat", "env"] }));
+    await using daemon = await startDaemon({
+      args: ["--policy", `${path}/policy.toml`],
+      wrapper: AS_NOBODY,
+      env: { PICOD_ACCESS_TOKEN: TOKEN, PATH: "/usr/bin:/bin" },
+    });
+    await daemon.waitForLog(({ level, msg }) => level === "warn" && /not enforced in one thing.*CAP_SYS_ADMIN/.test(msg));
+    await using clients = connectTo(daemon.url);
+    const { stdout, stderr } = await clients.process.execute({ command: `cat ${path}/shown ${path}/secret; env id` });
+    expect(stdout).toBe("shown");
+    expect(stderr).toMatch(/secret: Permission denied[\s\S]*id.*: Permission denied/);
+    expect(readFileSync(`${path}/secret`, "utf8")).toBe("not-for-commands");
+  });
+});
