@@ -28,6 +28,7 @@ const SHARED = [
   "confined-worker.cjs",
   "otlp-tracer.cjs",
   "judge-line.cjs",
+  "mcp-server.cjs",
   "pino-pretty.cjs",
   "terminal",
   "LICENSE",

@@ -13,6 +13,7 @@ const FILES = [
     "confined-worker.cjs",
     "otlp-tracer.cjs",
     "judge-line.cjs",
+    "mcp-server.cjs",
     "pino-pretty.cjs",
     "terminal",
     "client",

@@ -7,6 +7,7 @@
 //   dist/confined-worker.cjs  the thread that starts programs for a capability
 //   dist/otlp-tracer.cjs    OpenTelemetry, loaded where traces are exported
 //   dist/judge-line.cjs     the parser of shell lines, loaded where a policy lists commands
+//   dist/mcp-server.cjs     the Model Context Protocol's SDK, loaded when the first client of /mcp comes
 //   dist/terminal           the page that is served on /terminal
 //   dist/node               the Node that the repository pins
 //   dist/client             the TypeScript client, "picod/client"
@@ -37,7 +38,7 @@ const daemon = await build({
   ...common,
   entryPoints: [join(root, "src/main.ts")],
   outfile: join(dist, "daemon.cjs"),
-  external: ["koffi", "pino-pretty", "otlp-tracer", "judge-line"],
+  external: ["koffi", "pino-pretty", "otlp-tracer", "judge-line", "mcp-server"],
   // Otherwise import() stays, which a script that was not loaded as a module cannot do.
   supported: { "dynamic-import": false },
   define: { PICOD_VERSION: JSON.stringify(version), PICOD_COMMIT: JSON.stringify(commit()) },
@@ -70,6 +71,12 @@ const judgeLine = await build({
   ...common,
   entryPoints: [join(root, "src/policy/commands/judge-line.ts")],
   outfile: join(dist, "judge-line.cjs"),
+});
+const mcpServer = await build({
+  ...common,
+  entryPoints: [join(root, "src/api/mcp/protocol/main.ts")],
+  outfile: join(dist, "mcp-server.cjs"),
+  supported: { "dynamic-import": false },
 });
 const prettyPrinter = await build({
   ...common,
@@ -112,7 +119,7 @@ cpSync(join(root, "scripts/load.cjs"), join(dist, "picod.cjs"));
 const launcher = readFileSync(join(root, "scripts/launcher.sh"), "utf8");
 writeFileSync(join(dist, "picod"), fillLauncher(launcher));
 chmodSync(join(dist, "picod"), 0o755);
-const bundles = [daemon, searchWorker, confinedWorker, otlpTracer, judgeLine, prettyPrinter, page, client].map(
+const bundles = [daemon, searchWorker, confinedWorker, otlpTracer, judgeLine, mcpServer, prettyPrinter, page, client].map(
   ({ metafile }) => metafile,
 );
 const bundled = npmPackages(root, bundles, ["koffi"]);

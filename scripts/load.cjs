@@ -8,7 +8,7 @@ const { join, dirname } = require("node:path");
 const { Script } = require("node:vm");
 
 /** What hardly any daemon loads. */
-const BUNDLES = ["pino-pretty", "otlp-tracer", "judge-line"];
+const BUNDLES = ["pino-pretty", "otlp-tracer", "judge-line", "mcp-server"];
 const parts = typeof PICOD_PARTS === "undefined" ? undefined : PICOD_PARTS;
 const folder = parts === undefined ? __dirname : dirname(process.execPath);
 const program = parts === undefined ? undefined : openSync("/proc/self/exe");

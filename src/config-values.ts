@@ -52,6 +52,13 @@ export function duration(text: string): number {
   return Math.round(value);
 }
 
+/** The same, and more than none. */
+export function positiveDuration(text: string): number {
+  const ms = duration(text);
+  if (ms === 0) throw new Error(`${quote(text)} is no time at all`);
+  return ms;
+}
+
 const BYTES_OF_UNIT: Readonly<Record<string, number>> = { "": 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
 
 /** "1048576", "512KiB", "2MiB". */
@@ -95,6 +102,13 @@ export function httpUrl(text: string): string {
   // It is logged, and repeated in errors.
   if (url.username !== "" || url.password !== "") throw new Error("a user name or password in the URL is not supported");
   return text;
+}
+
+/** As browsers name one: scheme, host, and a port that is not the scheme's own. */
+export function webOrigin(text: string): string[] {
+  if (URL.parse(text)?.origin !== text || !/^https?:/.test(text))
+    throw new Error(`${quote(text)} is not an origin such as https://example.org`);
+  return [text];
 }
 
 export function assignment(text: string): Record<string, string> {

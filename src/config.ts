@@ -15,6 +15,8 @@ import {
   notEmpty,
   oneOf,
   port,
+  positiveDuration,
+  webOrigin,
 } from "./config-values.js";
 
 /** One setting: a flag, the environment variable of the same meaning, and what its text means. The flag wins. */
@@ -319,6 +321,71 @@ export const SETTINGS = {
     description: "serve /metrics without a token",
     default: false,
     parse: boolean,
+  }),
+  imageName: setting({
+    flag: "--image-name <name>",
+    env: "PICOD_IMAGE_NAME",
+    description: "what the sandbox is, for agents that ask for it by name over MCP; another name is refused",
+    default: "default",
+    parse: notEmpty,
+  }),
+  sessionDir: setting<string | undefined>({
+    flag: "--session-dir <directory>",
+    env: "PICOD_SESSION_DIR",
+    description:
+      "where sessions of MCP have their working directories; default: `.picod-sessions` in the caller's first path prefix, else in --root or --workdir, else in the default user's home directory",
+    default: undefined,
+    parse: absolutePath,
+  }),
+  sessionIdleTimeoutMs: setting({
+    flag: "--session-idle-timeout <duration>",
+    env: "PICOD_SESSION_IDLE_TIMEOUT",
+    description: "how long a session of MCP may be without a call, before it ends with its processes",
+    default: 30 * 60_000,
+    defaultText: "30m",
+    parse: positiveDuration,
+  }),
+  sessionMaxLifetimeMs: setting({
+    flag: "--session-max-lifetime <duration>",
+    env: "PICOD_SESSION_MAX_LIFETIME",
+    description: "how long a session of MCP may last at all",
+    default: 4 * 60 * 60_000,
+    defaultText: "4h",
+    parse: positiveDuration,
+  }),
+  mcpMaxFileSizeBytes: setting({
+    flag: "--mcp-max-file-size <size>",
+    env: "PICOD_MCP_MAX_FILE_SIZE",
+    description: "largest file that MCP's tools write, and most that they read of one at once",
+    default: 10 * 1024 * 1024,
+    defaultText: "10MiB",
+    parse: bytesBetween(1, 128 * 1024 * 1024),
+  }),
+  mcpMaxFiles: setting({
+    flag: "--mcp-max-files <number>",
+    env: "PICOD_MCP_MAX_FILES",
+    description: "files that one session of MCP may make with its tools",
+    default: 100,
+    parse: integerBetween(0, 1_000_000),
+  }),
+  mcpTimeoutMs: setting({
+    flag: "--mcp-timeout <duration>",
+    env: "PICOD_MCP_TIMEOUT",
+    description: "how long a command of MCP may run, and runs when it does not say",
+    default: 300_000,
+    defaultText: "300s",
+    parse: positiveDuration,
+  }),
+  mcpAllowedOrigins: setting<readonly string[]>({
+    flag: "--mcp-allow-origin <origin>",
+    env: "PICOD_MCP_ALLOW_ORIGIN",
+    description:
+      "origin, such as http://localhost:6274, whose pages may use /mcp (repeatable; one a line in the variable); default: no page may",
+    default: [],
+    defaultText: "",
+    repeatable: true,
+    parse: webOrigin,
+    merge: (all) => all.flat(),
   }),
   terminalPage: setting({
     flag: "--terminal-page",

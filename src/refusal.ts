@@ -36,8 +36,9 @@ export interface RealmGate {
 
 /** Paths whose clients bring proofs of their own. All that the gate takes elsewhere is taken there too, before anybody asks the realm. */
 export interface Realm {
-  /** Pages of every origin may use these paths, and read the answers. */
-  readonly crossOrigin?: true;
+  /** Pages of these origins, or of every one, may use these paths, and read the answers. */
+  readonly crossOrigin?: "all" | readonly string[];
   readonly covers: (method: string, path: string) => boolean;
-  readonly judge: (request: IncomingMessage, gate: RealmGate) => Verdict | Promise<Verdict>;
+  /** Left out: nothing but what the gate takes elsewhere is taken. */
+  readonly judge?: (request: IncomingMessage, gate: RealmGate) => Verdict | Promise<Verdict>;
 }

@@ -24,6 +24,42 @@ const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
     ["http", undefined],
     ["tcp://10.0.0.1:49983", undefined],
   ],
+  imageName: [["python:3.12", "python:3.12"]],
+  sessionDir: [
+    ["/workspace/sessions", "/workspace/sessions"],
+    ["sessions", undefined],
+  ],
+  sessionIdleTimeoutMs: [
+    ["30m", 1_800_000],
+    ["0", undefined],
+  ],
+  sessionMaxLifetimeMs: [
+    ["4h", 14_400_000],
+    ["0s", undefined],
+  ],
+  mcpMaxFileSizeBytes: [
+    ["10MiB", 10_485_760],
+    ["0", undefined],
+    ["1GiB", undefined],
+  ],
+  mcpMaxFiles: [
+    ["0", 0],
+    ["100", 100],
+    ["many", undefined],
+  ],
+  mcpTimeoutMs: [
+    ["300s", 300_000],
+    ["0", undefined],
+  ],
+  mcpAllowedOrigins: [
+    ["http://localhost:6274", ["http://localhost:6274"]],
+    ["https://example.org", ["https://example.org"]],
+    ["https://example.org/", undefined],
+    ["https://example.org:443", undefined],
+    ["null", undefined],
+    ["*", undefined],
+    ["file:///", undefined],
+  ],
   host: [
     ["127.0.0.1", "127.0.0.1"],
     ["::", "::"],

@@ -3,17 +3,29 @@ import type { HttpExchange } from "./http-route.js";
 
 const MAX_JSON_BYTES = 4 * 1024 * 1024;
 
-/**
- * Reads a body that is JSON; none is an empty object. @param anyType it may call itself something else.
- * @throws INVALID_ARGUMENT when it is too large or is not JSON.
- */
-export async function readJson({ body, request }: HttpExchange, anyType = false): Promise<unknown> {
+/** For those whose contract tells it from other faults of a body. */
+export class BodyTooLarge extends PicodError {
+  constructor(maxBytes: number) {
+    super("INVALID_ARGUMENT", `invalid body: more than ${maxBytes} bytes`);
+  }
+}
+
+export interface JsonBodyOptions {
+  /** It may call itself something else. */
+  readonly anyType?: boolean;
+  /** 4 MiB by default. */
+  readonly maxBytes?: number;
+}
+
+/** Reads a body that is JSON; none is an empty object. @throws INVALID_ARGUMENT when it is too large or is not JSON. */
+export async function readJson({ body, request }: HttpExchange, options: JsonBodyOptions = {}): Promise<unknown> {
+  const { anyType = false, maxBytes = MAX_JSON_BYTES } = options;
   const type = request.headers["content-type"] ?? "";
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > MAX_JSON_BYTES) throw new PicodError("INVALID_ARGUMENT", `invalid body: more than ${MAX_JSON_BYTES} bytes`);
+    if (bytes > maxBytes) throw new BodyTooLarge(maxBytes);
     chunks.push(chunk);
   }
   if (bytes === 0) return {};

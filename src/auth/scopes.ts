@@ -5,10 +5,10 @@ export const SCOPES = ["files:read", "files:write", "process", "process:read", "
 export type Scope = (typeof SCOPES)[number];
 
 /**
- * What an RPC or a route asks of its caller: one scope, or nothing (`public`). `files` is either of the two for files: which of them is a
- * matter of the request, and its handler asks for that one.
+ * What an RPC or a route asks of its caller: one scope, or nothing (`public`). `files` is either of the two for files, and `any` whichever
+ * it is: which of them is a matter of the request, and its handler asks for that one.
  */
-export type Requirement = Scope | "files" | "public";
+export type Requirement = Scope | "files" | "any" | "public";
 
 /** What each method of a service asks for; one that is left out does not compile. */
 export type MethodRequirements<T extends DescService> = { readonly [Method in keyof T["method"]]: Requirement };
@@ -23,11 +23,13 @@ export function isScope(text: string): text is Scope {
 export function fulfils(scopes: ReadonlySet<Scope>, requirement: Requirement): boolean {
   if (requirement === "public") return true;
   if (requirement === "files") return scopes.has("files:read") || scopes.has("files:write");
+  if (requirement === "any") return scopes.size > 0;
   return scopes.has(requirement);
 }
 
 /** For messages: "files:read", or "files:read or files:write". */
 export function describeRequirement(requirement: Requirement): string {
+  if (requirement === "any") return SCOPES.join(" or ");
   return requirement === "files" ? "files:read or files:write" : requirement;
 }
 

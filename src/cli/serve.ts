@@ -3,6 +3,7 @@ import { resolveUser } from "../acting-user.js";
 import { createAgentCubeRealm } from "../api/agentcube/realm.js";
 import { createEnvdRealm } from "../api/envd/realm.js";
 import { EnvdState } from "../api/envd/state.js";
+import { createMcpRealm } from "../api/mcp/http/realm.js";
 import { registerServices } from "../api/routes.js";
 import { AuditLog } from "../audit/audit-log.js";
 import { JwtVerifier } from "../auth/jwt.js";
@@ -55,6 +56,7 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
   const realms = [
     createAgentCubeRealm(jwtVerifier),
     ...(envd === undefined ? [] : [createEnvdRealm({ state: envd, users: sandbox.users })]),
+    createMcpRealm(config.mcpAllowedOrigins),
   ];
   const readiness = new Readiness();
   const metrics = createMetrics(version, () => sandbox.processes.size);

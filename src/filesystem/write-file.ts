@@ -64,6 +64,11 @@ export class FileWriter {
     [this.#target, this.#destination] = withFileRightsOf(access, () => open(access, path, options));
   }
 
+  /** Whether a file of that name is there to be replaced. */
+  get replaces(): boolean {
+    return this.#target.existing !== undefined;
+  }
+
   /** Takes one chunk; it may be reused when the promise has settled. @throws SIZE_MISMATCH, errno of write(2). */
   async write(chunk: Uint8Array): Promise<void> {
     const { size } = this.#options;

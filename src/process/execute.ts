@@ -28,6 +28,11 @@ export interface ExecuteResult<Output = CollectedOutput> {
   readonly end: ProcessEnd;
 }
 
+/** Sees a command while it runs. */
+export interface ExecutionObserver extends OutputSink {
+  onStarted(process: ManagedProcess): void;
+}
+
 /** Runs one command to its end, its output as text: see `runToEnd`. */
 export async function execute(...parameters: Parameters<typeof runToEnd>): Promise<ExecuteResult> {
   const result = await runToEnd(...parameters);
@@ -37,6 +42,7 @@ export async function execute(...parameters: Parameters<typeof runToEnd>): Promi
 /**
  * Runs one command to its end: start, collect, forget. Aborting `abortSignal` ends the command's whole tree and rejects with the
  * signal's reason at once.
+ * @param observer sees the process, and its output as it comes.
  * @throws USER_NOT_FOUND, USER_NOT_PERMITTED, INVALID_ARGUMENT, PROCESS_LIMIT_REACHED, SHUTTING_DOWN, errno of the working
  * directory. A program that cannot be started is a result.
  */
@@ -46,13 +52,20 @@ export async function runToEnd(
   defaults: ExecuteDefaults,
   options: ExecuteOptions,
   abortSignal: AbortSignal | undefined,
+  observer?: ExecutionObserver,
 ): Promise<ExecuteResult<OutputCollector>> {
   abortSignal?.throwIfAborted();
   const limit = options.maxOutputBytes ?? defaults.maxOutputBytes;
   const output = { stdout: new OutputCollector(limit), stderr: new OutputCollector(limit) };
   const processId = options.id === "" ? newProcessId() : options.id;
-  const sink: OutputSink = { push: (stream, chunk) => stream !== "pty" && output[stream].push(chunk) };
+  const sink: OutputSink = {
+    push(stream, chunk) {
+      if (stream !== "pty") output[stream].push(chunk);
+      observer?.push(stream, chunk);
+    },
+  };
   const started = await launch(processes, users, defaults, options, processId, sink);
+  if (started instanceof ManagedProcess) observer?.onStarted(started);
   const end = started instanceof ManagedProcess ? await endOrAbort(started, abortSignal) : started;
   processes.tellOmitted(output.stdout.droppedBytes + output.stderr.droppedBytes);
   return { processId, ...output, end };

@@ -43,15 +43,16 @@ export class OutputCollector {
     this.#tail.push(chunk);
   }
 
-  collect(): CollectedOutput {
+  /** @param mark what stands in the text for what is left out; it does not count. */
+  collect(mark: (omittedBytes: number, omittedLines: number) => string = () => ""): CollectedOutput {
     const head = this.#head.toBuffer();
     const tail = this.#tail.toBuffer();
-    if (head.length + tail.length < this.#totalBytes) return this.#cut(head, tail);
+    if (head.length + tail.length < this.#totalBytes) return this.#cut(head, tail, mark);
     const all = tail.length === 0 ? head : Buffer.concat([head, tail]);
     const text = all.toString("utf8");
     if (isUtf8(all)) return this.#result(text, 0, this.#omittedLines, false);
     if (Buffer.byteLength(text) <= this.#headLimit + this.#tailLimit) return this.#result(text, 0, this.#omittedLines, true);
-    return this.#cut(head, tail);
+    return this.#cut(head, tail, mark);
   }
 
   /** Bytes that are not kept. */
@@ -76,13 +77,14 @@ export class OutputCollector {
   }
 
   /** The cut must not add damage of its own: the head ends, and the tail starts, between characters. */
-  #cut(head: Buffer, tail: Buffer): CollectedOutput {
+  #cut(head: Buffer, tail: Buffer, mark: (omittedBytes: number, omittedLines: number) => string): CollectedOutput {
     const keptHead = shorten(head, this.#headLimit, (length) => withoutPartialEnd(head.subarray(0, length)));
     const keptTail = shorten(tail, this.#tailLimit, (length) => withoutPartialStart(tail.subarray(tail.length - length)));
     const omittedBytes = this.#totalBytes - keptHead.length - keptTail.length;
     const cutLines = countNewlines(head, keptHead.length) + countNewlines(tail, 0, tail.length - keptTail.length);
-    const text = keptHead.toString("utf8") + keptTail.toString("utf8");
-    return this.#result(text, omittedBytes, this.#omittedLines + cutLines, !isUtf8(keptHead) || !isUtf8(keptTail));
+    const omittedLines = this.#omittedLines + cutLines;
+    const text = keptHead.toString("utf8") + mark(omittedBytes, omittedLines) + keptTail.toString("utf8");
+    return this.#result(text, omittedBytes, omittedLines, !isUtf8(keptHead) || !isUtf8(keptTail));
   }
 
   #result(text: string, omittedBytes: number, omittedLines: number, utf8Replaced: boolean): CollectedOutput {

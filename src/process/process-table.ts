@@ -6,8 +6,9 @@ import { Reaper } from "../os/reaper.js";
 import type { Capability } from "../policy/capability.js";
 import { Census } from "./census.js";
 import { ManagedProcess, type OutputSink, type ProcessEnd } from "./managed-process.js";
+import { ProcessScope } from "./process-scope.js";
 import { type ProcessSpec, type StartedProgram, startProgram, startProgramOffLoop } from "./start-program.js";
-import { killNow } from "./termination.js";
+import { type Grace, killNow } from "./termination.js";
 
 /** So many processes make a start worth its way over another thread. */
 const CROWD = 2;
@@ -24,6 +25,7 @@ export class ProcessTable {
   readonly #live = new Map<string, ManagedProcess>();
   /** On other threads. */
   readonly #starting = new Map<string, Promise<unknown>>();
+  readonly #scopes = new Set<ProcessScope>();
   readonly #endListeners: ((end: ProcessEnd) => void)[] = [];
   readonly #omittedListeners: ((bytes: number) => void)[] = [];
   #closed = false;
@@ -102,6 +104,22 @@ export class ProcessTable {
     return this.#live.get(id);
   }
 
+  /** For processes that end together: to be closed with `closeScope`. */
+  openScope(grace: Grace): ProcessScope {
+    const scope = new ProcessScope(grace);
+    this.#scopes.add(scope);
+    return scope;
+  }
+
+  /** Resolves with how many processes could not be ended. */
+  async closeScope(scope: ProcessScope): Promise<number> {
+    try {
+      return await scope.close();
+    } finally {
+      this.#scopes.delete(scope);
+    }
+  }
+
   /** Calls back with the end of every process, also of one that could not be started. */
   onEnd(listener: (end: ProcessEnd) => void): void {
     this.#endListeners.push(listener);
@@ -120,12 +138,17 @@ export class ProcessTable {
     if (bytes > 0) for (const listener of this.#omittedListeners) listener(bytes);
   }
 
-  /** Ends all processes with TERM, grace and KILL, and starts no more. Resolves when they have ended. */
+  /**
+   * Ends all processes with TERM, grace and KILL, and starts no more; of scopes also what was left in the background. Resolves when they have
+   * ended.
+   */
   async close(): Promise<void> {
     this.#closed = true;
     for (const process of this.#live.values()) process.stop("cancelled");
+    const scopes = [...this.#scopes].map((scope) => this.closeScope(scope));
     await Promise.allSettled(this.#starting.values());
     await Promise.all([...this.#live.values()].map((process) => process.ended));
+    await Promise.all(scopes);
     this.#shared.reaper.close();
     this.#shared.outOfMemory.close();
     closeSync(this.#shared.devNull);
@@ -135,7 +158,8 @@ export class ProcessTable {
   killAll(): void {
     this.#closed = true;
     this.#killed = true;
-    killOff([...this.#live.values()]);
+    const scoped = [...this.#scopes].flatMap((scope) => [...scope.processes]);
+    killOff([...new Set([...this.#live.values(), ...scoped])]);
   }
 }
 

@@ -26,6 +26,7 @@ import { createRequestHandler } from "./handle-request.js";
 import { TICKET_LIFETIME_MS } from "./limits.js";
 import { createListener, type Listener } from "./listener.js";
 import { createPlainRoutes } from "./plain-routes.js";
+import { createSubcallRunner } from "./run-subcall.js";
 import { watchCalls } from "./stall-log.js";
 import type { Tls } from "./tls.js";
 
@@ -84,7 +85,10 @@ export function createServer(parts: ServerParts): Server {
     logger,
   });
   const tickets = new Tickets(TICKET_LIFETIME_MS);
-  const plainRoutes = new HttpRoutes(createPlainRoutes({ sandbox, envd, readiness, metrics, tickets, config, instanceId }));
+  const runSubcall = createSubcallRunner({ calls, metrics, logger, audit: parts.audit });
+  const plainRoutes = new HttpRoutes(
+    createPlainRoutes({ sandbox, envd, readiness, metrics, tickets, config, instanceId, runSubcall }),
+  );
   const handling = createHandling(parts, plainRoutes, tickets, calls, shutdown.signal);
   const listeners: Listener[] = [];
   return {

@@ -100,7 +100,7 @@ function settle(
 /** RFC 6750: the token is good, for other things. */
 function scopeMissing(procedure: string, { name }: Caller, requirement: Requirement): Refusal {
   const message = `${procedure} needs the scope ${describeRequirement(requirement)}, which ${name} does not have`;
-  const scope = requirement === "files" ? "files:read files:write" : requirement;
+  const scope = describeRequirement(requirement).replaceAll(" or ", " ");
   const headers = { "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"` };
   return { code: Code.PermissionDenied, message, status: 403, reason: "SCOPE_MISSING", headers };
 }

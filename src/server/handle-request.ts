@@ -7,7 +7,7 @@ import type { Refusal } from "../refusal.js";
 import { writeAccessLine } from "./access-log.js";
 import { refuse } from "./answer.js";
 import { callKind } from "./calls-in-progress.js";
-import { answerCrossOrigin } from "./cross-origin.js";
+import { answerCrossOrigin, refuseOrigin } from "./cross-origin.js";
 import { endCall } from "./end-call.js";
 import { judge, type RequestHandling, realmOf } from "./gate.js";
 import { beginCall, pathOf } from "./guard.js";
@@ -34,12 +34,13 @@ export function createRequestHandler(handling: RequestHandling): RequestHandler 
       response.setHeader("x-request-id", call.requestId);
       response.setHeader(INSTANCE_HEADER, handling.instanceId);
       const realm = realmOf(handling, request);
-      if (realm?.crossOrigin && answerCrossOrigin(request, response)) {
+      if (realm?.crossOrigin && answerCrossOrigin(request, response, realm.crossOrigin)) {
         call.code = "ok";
         writeAccessLine(handling.logger, call);
         return;
       }
-      const judgement = judge(handling, request, call, realm, upgrade);
+      const strange = realm?.crossOrigin && refuseOrigin(request, realm.crossOrigin);
+      const judgement = strange ?? judge(handling, request, call, realm, upgrade);
       // Nothing is awaited without need: a caller that leaves meanwhile has to be noticed.
       const verdict = judgement instanceof Promise ? await judgement : judgement;
       const isGone = judgement instanceof Promise && hasLeft(request, response);

@@ -59,7 +59,7 @@ function askRealm(
   request: HttpRequest,
   realm: Realm | undefined,
 ): Verdict | Promise<Verdict> | undefined {
-  return realm?.judge(request, {
+  return realm?.judge?.(request, {
     open: verifier === undefined,
     identify: (token) => (verifier?.verify(`Bearer ${token}`) ? { caller: DAEMON_TOKEN } : authenticator?.identify(token)),
     current: (caller) => authenticator?.current(caller) ?? { caller },

@@ -9,12 +9,15 @@ import { createProcessRoutes } from "../api/http/processes.js";
 import { createTerminalPageRoutes } from "../api/http/terminal-page.js";
 import { createTicketRoutes } from "../api/http/tickets.js";
 import type { HttpRoute } from "../api/http-route.js";
+import { createMcpRoutes, type McpSettings } from "../api/mcp/http/routes.js";
+import type { RunSubcall } from "../api/mcp/tool-server.js";
 import { createSandboxdRoutes } from "../api/sandboxd/rest.js";
 import type { Tickets } from "../auth/tickets.js";
 import type { Config } from "../config.js";
 import type { Metrics } from "../metrics.js";
 import type { Readiness } from "../readiness.js";
 import type { Sandbox } from "../sandbox.js";
+import { version } from "../version.js";
 
 export interface PlainRouteParts {
   readonly sandbox: Sandbox;
@@ -23,14 +26,16 @@ export interface PlainRouteParts {
   readonly readiness: Readiness;
   readonly metrics: Metrics;
   readonly tickets: Tickets;
-  readonly config: Pick<Config, "terminalPage" | "metricsPublic" | "metadataEnvPrefix" | "workspace" | "root" | "workdir">;
+  readonly config: Pick<Config, "terminalPage" | "metricsPublic" | "metadataEnvPrefix" | "workspace" | "root" | "workdir"> &
+    McpSettings;
   /** Of this run of the daemon. */
   readonly instanceId: string;
+  readonly runSubcall: RunSubcall;
 }
 
 /** Every route of plain HTTP. */
 export function createPlainRoutes(parts: PlainRouteParts): HttpRoute[] {
-  const { sandbox, envd, readiness, metrics, tickets, config, instanceId } = parts;
+  const { sandbox, envd, readiness, metrics, tickets, config, instanceId, runSubcall } = parts;
   const answeredAsEnvd = envd === undefined ? () => false : createEnvdMetrics();
   const startedAt = performance.now();
   return [
@@ -53,6 +58,7 @@ export function createPlainRoutes(parts: PlainRouteParts): HttpRoute[] {
     ...createArchiveRoutes(sandbox),
     ...(envd === undefined ? [] : createEnvdRoutes(sandbox, envd)),
     ...createAgentCubeRoutes(sandbox, config),
+    ...createMcpRoutes({ sandbox, config, version, runSubcall }),
     ...(config.terminalPage ? createTerminalPageRoutes() : []),
   ];
 }

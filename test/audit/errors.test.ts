@@ -6,7 +6,8 @@ import { CODE_OF_ERRNO } from "../../src/errors/errno-codes.js";
 import { PicodError, type Reason } from "../../src/errors/picod-error.js";
 import { CODE_OF_REASON, toConnectError } from "../../src/errors/to-connect-error.js";
 
-const proto = (name: string) => readFileSync(join(import.meta.dirname, "../../proto/picod/v1", name), "utf8");
+const proto = (name: string) => document(`proto/picod/v1/${name}`);
+const document = (path: string) => readFileSync(join(import.meta.dirname, "../..", path), "utf8");
 
 /** INVALID_ARGUMENT, as the comments have it; gRPC and Connect spell one of them differently. */
 function protoName(code: Code): string {
@@ -54,6 +55,11 @@ const DOCUMENTED_IN: Readonly<Record<Reason, readonly string[]>> = {
   WATCHER_TOO_SLOW: ["process.proto"],
   WATCH_LIMIT_REACHED: ["filesystem.proto"],
   TAG_IN_USE: ["process.proto"],
+  LIMIT_EXCEEDED: ["docs/mcp.md"],
+  NOT_TEXT: ["docs/mcp.md"],
+  IMAGE_NOT_AVAILABLE: ["docs/mcp.md"],
+  SESSION_LIMIT_REACHED: ["docs/mcp.md"],
+  SESSION_ENDED: ["docs/mcp.md"],
   SCOPE_MISSING: ["filesystem.proto", "process.proto"],
   POLICY_DENIED: ["filesystem.proto", "process.proto"],
   POLICY_LIMIT_REACHED: ["filesystem.proto"],
@@ -63,9 +69,10 @@ const DOCUMENTED_IN: Readonly<Record<Reason, readonly string[]>> = {
 
 describe("the codes of errors", () => {
   it.each(Object.entries(DOCUMENTED_IN) as [Reason, readonly string[]][])(
-    "%s has one, and the proto comments name it",
+    "%s has one, and what documents the API names it",
     (reason, files) => {
-      for (const file of files) expect(proto(file)).toContain(protoName(CODE_OF_REASON[reason]));
+      for (const file of files)
+        expect(file.endsWith(".proto") ? proto(file) : document(file)).toContain(protoName(CODE_OF_REASON[reason]));
       expect(toConnectError(new PicodError(reason, "message"), "id")).toMatchObject({
         code: CODE_OF_REASON[reason],
         rawMessage: "message",

@@ -126,7 +126,7 @@ describe("docs/authorization.md", () => {
     const ofRpcs = [...rpcRequirements].map(([path, requirement]) => [path, requirement] as const);
     const ofRoutes = routes.map(({ method, path, requires }) => [`${method} ${path}`, requires] as const);
     const rows = [...ofRpcs, ...ofRoutes].map(([what, requirement]) => {
-      return `| \`${what}\` | ${requirement === "public" ? "nothing" : `\`${describeRequirement(requirement).replace(" or ", "` or `")}\``} |\n`;
+      return `| \`${what}\` | ${requirement === "public" ? "nothing" : `\`${describeRequirement(requirement).replaceAll(" or ", "` or `")}\``} |\n`;
     });
     expect(listed).toBe(`| RPC or route | scope |\n|---|---|\n${rows.join("")}`);
   });

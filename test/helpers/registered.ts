@@ -63,5 +63,6 @@ export function registeredRoutes(): HttpRoute[] {
     tickets: new Tickets(0),
     config: { ...loadConfig({}, {}), terminalPage: true },
     instanceId: "",
+    runSubcall: () => Promise.reject(new Error("nothing is called")),
   });
 }

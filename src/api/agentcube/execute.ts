@@ -22,7 +22,7 @@ const MAX_KILL_GRACE_MS = 500;
 /** POST /api/execute: runs a program to its end. That it fails is an answer too. */
 export async function executeCommand(sandbox: Sandbox, workspace: Workspace, exchange: HttpExchange): Promise<void> {
   const { call, abortSignal, sendJson } = exchange;
-  const { argv, timeoutMs: askedMs, workingDirectory, env } = toExecuteRequest(await readJson(exchange, true));
+  const { argv, timeoutMs: askedMs, workingDirectory, env } = toExecuteRequest(await readJson(exchange, { anyType: true }));
   call.subject = { paths: [], command: argv, user: undefined };
   const timeoutMs = permitTimeout(call.caller?.capability, askedMs, DEFAULT_TIMEOUT_MS);
   const access = workspace.access(call.caller);

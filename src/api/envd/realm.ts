@@ -60,7 +60,7 @@ export function createEnvdRealm({ state, users }: EnvdRealmParts): Realm {
   }
 
   return {
-    crossOrigin: true,
+    crossOrigin: "all",
     covers: (_method, path) =>
       ROUTES.includes(path) ||
       (path === SHARED_ROUTE && state.accessToken !== undefined) ||

@@ -1,0 +1,167 @@
+import type { Config } from "../../../config.js";
+import type { Sandbox } from "../../../sandbox.js";
+import type { HttpExchange, HttpRoute } from "../../http-route.js";
+import { BodyTooLarge, readJson } from "../../json-body.js";
+import { SandboxSessions } from "../sessions/sandbox-sessions.js";
+import { type RunSubcall, ToolServer } from "../tool-server.js";
+import { createTools } from "../tool-table.js";
+import { callerOf } from "../tools/caller.js";
+import { type ClientSession, ClientSessions } from "./client-sessions.js";
+import { BAD_REQUEST, jsonRpcError, PARSE_ERROR, SESSION_NOT_FOUND } from "./json-rpc-error.js";
+import { PendingPost } from "./pending-post.js";
+import { type RelayOptions, relay } from "./relay.js";
+
+/** What of a request the SDK looks at. */
+const HEADERS = ["accept", "content-type", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
+/** Around the content of a file, which in JSON may be twice as long. */
+const ENVELOPE_BYTES = 1024 * 1024;
+
+export interface McpParts {
+  readonly sandbox: Sandbox;
+  readonly config: McpSettings;
+  readonly version: string;
+  readonly runSubcall: RunSubcall;
+}
+
+export type McpSettings = Pick<
+  Config,
+  | "imageName"
+  | "sessionDir"
+  | "sessionIdleTimeoutMs"
+  | "sessionMaxLifetimeMs"
+  | "mcpMaxFileSizeBytes"
+  | "mcpMaxFiles"
+  | "mcpTimeoutMs"
+>;
+
+/** Streamable HTTP of the Model Context Protocol. Nothing of it is loaded before the first request. */
+export function createMcpRoutes(parts: McpParts): HttpRoute[] {
+  let endpoint: McpEndpoint | undefined;
+  const handled = (handle: (endpoint: McpEndpoint, exchange: HttpExchange) => Promise<void>) => (exchange: HttpExchange) => {
+    endpoint ??= new McpEndpoint(parts);
+    return handle(endpoint, exchange);
+  };
+  const common = {
+    path: "/mcp",
+    requires: "any",
+    errorBody: (_status: number, message: string) => jsonRpcError(BAD_REQUEST, message),
+  } as const;
+  return [
+    { ...common, method: "POST", handle: handled((mcp, exchange) => mcp.post(exchange)) },
+    { ...common, method: "GET", follows: true, handle: handled((mcp, exchange) => mcp.get(exchange)) },
+    { ...common, method: "DELETE", handle: handled((mcp, exchange) => mcp.delete(exchange)) },
+  ];
+}
+
+class McpEndpoint {
+  readonly #maxBodyBytes: number;
+  readonly #clients: ClientSessions;
+
+  constructor({ sandbox, config, version, runSubcall }: McpParts) {
+    // The build puts it beside the daemon.
+    const { createSchemaCompiler, openHttpSession } = require("mcp-server") as typeof import("../protocol/main.js");
+    const sessions = new SandboxSessions(sandbox, config);
+    const tools = new ToolServer({
+      tools: createTools(sandbox, sessions, config),
+      sessions,
+      limits: config,
+      runSubcall,
+      compileSchema: createSchemaCompiler(),
+    });
+    this.#maxBodyBytes = 2 * config.mcpMaxFileSizeBytes + ENVELOPE_BYTES;
+    this.#clients = new ClientSessions({
+      open: (options) => openHttpSession({ ...options, version, tools }),
+      onClose: ({ caller, ownSessionId }) => void sessions.close(caller, ownSessionId, "its client has gone"),
+      idleTimeoutMs: config.sessionIdleTimeoutMs,
+    });
+  }
+
+  async post(exchange: HttpExchange): Promise<void> {
+    let body: unknown;
+    try {
+      body = await readJson(exchange, { maxBytes: this.#maxBodyBytes });
+    } catch (error) {
+      exchange.sendJson(error instanceof BodyTooLarge ? 413 : 400, jsonRpcError(PARSE_ERROR, (error as Error).message));
+      return;
+    }
+    const isFirst = exchange.request.headers["mcp-session-id"] === undefined && isInitialize(body);
+    const client = isFirst ? await this.#clients.open(callerOf(exchange.call)) : this.#find(exchange);
+    if (client === undefined) return;
+    const post = new PendingPost(body, () => client.posts.delete(post));
+    client.posts.add(post);
+    try {
+      await this.#clients.use(client, () => this.#answer(client, exchange, post, body));
+    } finally {
+      // It was not initialised after all.
+      if (client.http.id === undefined) await client.http.close();
+    }
+  }
+
+  /** The stream of what no request has asked for, or with `Last-Event-ID` one that has broken, from there on. */
+  async get(exchange: HttpExchange): Promise<void> {
+    const client = this.#find(exchange);
+    if (client === undefined) return;
+    const lastEventId = exchange.request.headers["last-event-id"]?.toString();
+    const streamId = lastEventId === undefined ? undefined : this.#clients.events.streamOf(client.posts, lastEventId);
+    const post = [...client.posts].find((each) => each.streamId !== undefined && each.streamId === streamId);
+    post?.resumed();
+    await this.#clients.use(client, () => this.#answer(client, exchange, post, undefined, lastEventId !== undefined));
+  }
+
+  async delete(exchange: HttpExchange): Promise<void> {
+    const client = this.#find(exchange);
+    if (client !== undefined) await this.#answer(client, exchange, undefined, undefined);
+  }
+
+  /** @param isResumed a stream whose requests are answered ends with what is left of it. */
+  async #answer(
+    client: ClientSession,
+    exchange: HttpExchange,
+    post: PendingPost | undefined,
+    body: unknown,
+    isResumed = false,
+  ): Promise<void> {
+    const { call, abortSignal } = exchange;
+    const response = await client.http.handle(toWebRequest(exchange), body, {
+      call,
+      abortSignal: post?.abortSignal ?? abortSignal,
+    });
+    // Before it knows its id, and comes back with it.
+    this.#clients.add(client);
+    const options: RelayOptions = {
+      onEvent: (id) => {
+        if (post !== undefined) post.streamId ??= this.#clients.events.streamOf(client.posts, id);
+      },
+      isOver: () => isResumed && (post?.isAnswered ?? true),
+    };
+    let isDelivered = false;
+    try {
+      isDelivered = await relay(exchange, response, options);
+    } finally {
+      if (isDelivered) post?.delivered();
+      else post?.connectionLost();
+    }
+  }
+
+  /** Undefined when there is none, which the caller has been told. */
+  #find(exchange: HttpExchange): ClientSession | undefined {
+    const id = exchange.request.headers["mcp-session-id"]?.toString();
+    const found = id === undefined ? undefined : this.#clients.find(id, callerOf(exchange.call));
+    if (found !== undefined) return found;
+    if (id === undefined)
+      exchange.sendJson(400, jsonRpcError(BAD_REQUEST, "the header Mcp-Session-Id is missing: initialize first"));
+    else exchange.sendJson(404, jsonRpcError(SESSION_NOT_FOUND, "no such session, or no longer: initialize again"));
+    return undefined;
+  }
+}
+
+function isInitialize(body: unknown): boolean {
+  const messages: unknown[] = Array.isArray(body) ? body : [body];
+  return messages.some((message) => (message as { method?: unknown } | null)?.method === "initialize");
+}
+
+function toWebRequest({ request: { method = "", headers } }: HttpExchange): Request {
+  const named = HEADERS.map((name) => [name, headers[name]?.toString()]);
+  const given = named.filter((pair): pair is [string, string] => pair[1] !== undefined);
+  return new Request("http://localhost/mcp", { method, headers: given });
+}

@@ -1,0 +1,52 @@
+import type { PicodError } from "../../../errors/picod-error.js";
+import type { ProcessScope } from "../../../process/process-scope.js";
+import { limitExceeded } from "../limits.js";
+import { KeptOutputs } from "./kept-outputs.js";
+
+/** What agents call a sandbox: a working directory, and the processes that end with it. */
+export class SandboxSession {
+  /** `workflow_42_sandbox`. */
+  readonly id: string;
+  /** Where it works, as file operations have it: absolute in the root. */
+  readonly directory: string;
+  /** The same, as commands see it. */
+  readonly workdir: string;
+  readonly processes: ProcessScope;
+  readonly outputs: KeptOutputs;
+  readonly #ended = new AbortController();
+  #filesCreated = 0;
+
+  constructor(id: string, place: Pick<SandboxSession, "directory" | "workdir">, processes: ProcessScope, maxOutputBytes: number) {
+    this.id = id;
+    this.directory = place.directory;
+    this.workdir = place.workdir;
+    this.processes = processes;
+    this.outputs = new KeptOutputs(id, maxOutputBytes);
+  }
+
+  /** Aborted when it ends. */
+  get endedSignal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  get hasEnded(): boolean {
+    return this.#ended.signal.aborted;
+  }
+
+  /** Calls in progress fail with the reason. */
+  end(reason: PicodError): void {
+    this.#ended.abort(reason);
+    this.outputs.clear();
+  }
+
+  /** Counts a file that is about to be made. Returns the function that takes it back. @throws LIMIT_EXCEEDED. */
+  countFile(path: string, maxFiles: number): () => void {
+    if (this.#filesCreated >= maxFiles) {
+      throw limitExceeded("max_files", maxFiles, `cannot write ${path}: the session has made ${this.#filesCreated} files`);
+    }
+    this.#filesCreated++;
+    return () => {
+      this.#filesCreated--;
+    };
+  }
+}

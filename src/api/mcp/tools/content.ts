@@ -1,0 +1,42 @@
+import { isUtf8 } from "node:buffer";
+import { PicodError } from "../../../errors/picod-error.js";
+
+/** How a file's content stands in JSON. */
+export type Encoding = "text" | "base64";
+
+export const ENCODING = {
+  type: "string",
+  enum: ["text", "base64"],
+  default: "text",
+  description: "text is UTF-8; base64 is for everything else.",
+};
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
+
+/** @throws INVALID_ARGUMENT. */
+export function decodeContent(content: string, encoding: Encoding): Buffer {
+  if (encoding === "base64") {
+    if (BASE64.test(content)) return Buffer.from(content, "base64");
+    throw new PicodError("INVALID_ARGUMENT", "invalid content: it is not base64", { field: "content" });
+  }
+  if (content.isWellFormed()) return Buffer.from(content);
+  throw new PicodError("INVALID_ARGUMENT", "invalid content: it holds half of a surrogate pair", { field: "content" });
+}
+
+/** @throws NOT_TEXT. */
+export function encodeContent(path: string, bytes: Buffer, encoding: Encoding): string {
+  if (encoding === "base64") return bytes.toString("base64");
+  if (isUtf8(bytes)) return bytes.toString("utf8");
+  throw new PicodError("NOT_TEXT", `cannot read ${path} as text: it is not UTF-8; ask for it with encoding base64`, { path });
+}
+
+/** What is left of a piece of text when a last character that is cut off waits for the next piece. */
+export function withoutPartialEnd(bytes: Buffer): Buffer {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? bytes.subarray(0, bytes.length - back) : bytes;
+  }
+  return bytes;
+}
