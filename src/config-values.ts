@@ -1,3 +1,5 @@
+import { PathGlob } from "./policy/path-glob.js";
+
 /** An address of `--also-listen`. */
 export interface ListenAddress {
   readonly host: string;
@@ -94,6 +96,16 @@ export function notEmpty(text: string): string {
 export function absolutePath(text: string): string {
   if (!text.startsWith("/") || text.includes("\0")) throw new Error(`${quote(text)} is not an absolute path`);
   return text;
+}
+
+/** A glob of absolute paths, as policies have it. */
+export function pathGlob(text: string): string[] {
+  try {
+    new PathGlob(text, "/");
+  } catch (error) {
+    throw new Error(`${quote(text)} is no glob of absolute paths: ${(error as Error).message}`);
+  }
+  return [text];
 }
 
 export function httpUrl(text: string): string {

@@ -14,6 +14,7 @@ import {
   listenAddresses,
   notEmpty,
   oneOf,
+  pathGlob,
   port,
   positiveDuration,
   webOrigin,
@@ -51,6 +52,11 @@ export const ACCESS_TOKEN = {
   env: "PICOD_ACCESS_TOKEN",
   description: "the token that callers must present; prefer the variable or a file",
 };
+
+const DEFAULT_BLOCKED_PATHS = [
+  ...["/etc/passwd", "/etc/shadow", "/root"],
+  ...["environ", "mem"].flatMap((name) => [`/proc/*/${name}`, `/proc/*/task/*/${name}`]),
+];
 
 /** Every other flag, variable, default, range and unit of the daemon. The README's table is checked against these. */
 export const SETTINGS = {
@@ -333,7 +339,7 @@ export const SETTINGS = {
     flag: "--session-dir <directory>",
     env: "PICOD_SESSION_DIR",
     description:
-      "where sessions of MCP have their working directories; default: `.picod-sessions` in the caller's first path prefix, else in --root or --workdir, else in the default user's home directory",
+      "where sessions of MCP have their working directories; default: `.sandbox-sessions` in the caller's first path prefix, else in --root or --workdir, else in the default user's home directory",
     default: undefined,
     parse: absolutePath,
   }),
@@ -375,6 +381,17 @@ export const SETTINGS = {
     default: 300_000,
     defaultText: "300s",
     parse: positiveDuration,
+  }),
+  mcpBlockedPaths: setting<readonly string[]>({
+    flag: "--mcp-blocked-paths <glob>",
+    env: "PICOD_MCP_BLOCKED_PATHS",
+    description:
+      "paths that MCP's file tools may not open, with all that is below, instead of the default (repeatable; one a line in the variable); the files that hold the daemon's own secrets are always among them",
+    default: DEFAULT_BLOCKED_PATHS,
+    defaultText: DEFAULT_BLOCKED_PATHS.join(" "),
+    repeatable: true,
+    parse: pathGlob,
+    merge: (all) => all.flat(),
   }),
   mcpAllowedOrigins: setting<readonly string[]>({
     flag: "--mcp-allow-origin <origin>",

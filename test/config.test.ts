@@ -51,6 +51,14 @@ const VALUES: Record<SettingName, [text: string, value: unknown][]> = {
     ["300s", 300_000],
     ["0", undefined],
   ],
+  mcpBlockedPaths: [
+    ["/etc/shadow", ["/etc/shadow"]],
+    ["~/.ssh", ["~/.ssh"]],
+    ["/proc/*/environ", ["/proc/*/environ"]],
+    ["etc/shadow", undefined],
+    ["/a/../b", undefined],
+    ["/[", undefined],
+  ],
   mcpAllowedOrigins: [
     ["http://localhost:6274", ["http://localhost:6274"]],
     ["https://example.org", ["https://example.org"]],

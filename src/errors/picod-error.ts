@@ -39,6 +39,7 @@ export type Reason =
   | "WATCH_LIMIT_REACHED"
   | "TAG_IN_USE"
   | "LIMIT_EXCEEDED"
+  | "PATH_BLOCKED"
   | "NOT_TEXT"
   | "IMAGE_NOT_AVAILABLE"
   | "SESSION_LIMIT_REACHED"

@@ -45,6 +45,7 @@ export const CODE_OF_REASON: Readonly<Record<Reason, Code>> = {
   WATCH_LIMIT_REACHED: Code.ResourceExhausted,
   TAG_IN_USE: Code.AlreadyExists,
   LIMIT_EXCEEDED: Code.ResourceExhausted,
+  PATH_BLOCKED: Code.PermissionDenied,
   NOT_TEXT: Code.FailedPrecondition,
   IMAGE_NOT_AVAILABLE: Code.FailedPrecondition,
   SESSION_LIMIT_REACHED: Code.ResourceExhausted,

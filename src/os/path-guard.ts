@@ -169,7 +169,7 @@ export class PathGuard {
     const all = use === "write" ? this.rules.mayWriteAllBelow("/") : this.rules.mayReadAllBelow("/");
     if (all) return;
     const stats = fstatSync(fd);
-    if (!stats.isFile() || stats.nlink < 2) return;
+    if (!stats.isFile() || stats.nlink < 2 || this.rules.mayHaveOtherNames?.(stats)) return;
     throw this.rules.denial(
       permissionOf(use),
       knownPathOf(fd) ?? "",

@@ -56,6 +56,7 @@ const DOCUMENTED_IN: Readonly<Record<Reason, readonly string[]>> = {
   WATCH_LIMIT_REACHED: ["filesystem.proto"],
   TAG_IN_USE: ["process.proto"],
   LIMIT_EXCEEDED: ["docs/mcp.md"],
+  PATH_BLOCKED: ["docs/mcp.md"],
   NOT_TEXT: ["docs/mcp.md"],
   IMAGE_NOT_AVAILABLE: ["docs/mcp.md"],
   SESSION_LIMIT_REACHED: ["docs/mcp.md"],

@@ -2,7 +2,8 @@ import type { Config } from "../../../config.js";
 import type { Sandbox } from "../../../sandbox.js";
 import type { HttpExchange, HttpRoute } from "../../http-route.js";
 import { BodyTooLarge, readJson } from "../../json-body.js";
-import { SandboxSessions } from "../sessions/sandbox-sessions.js";
+import type { LimitSettings } from "../limits.js";
+import { SandboxSessions, type SessionSettings } from "../sessions/sandbox-sessions.js";
 import { type RunSubcall, ToolServer } from "../tool-server.js";
 import { createTools } from "../tool-table.js";
 import { callerOf } from "../tools/caller.js";
@@ -23,16 +24,7 @@ export interface McpParts {
   readonly runSubcall: RunSubcall;
 }
 
-export type McpSettings = Pick<
-  Config,
-  | "imageName"
-  | "sessionDir"
-  | "sessionIdleTimeoutMs"
-  | "sessionMaxLifetimeMs"
-  | "mcpMaxFileSizeBytes"
-  | "mcpMaxFiles"
-  | "mcpTimeoutMs"
->;
+export type McpSettings = Pick<Config, "imageName"> & SessionSettings & LimitSettings;
 
 /** Streamable HTTP of the Model Context Protocol. Nothing of it is loaded before the first request. */
 export function createMcpRoutes(parts: McpParts): HttpRoute[] {

@@ -1,7 +1,12 @@
 import type { PicodError } from "../../../errors/picod-error.js";
 import type { ProcessScope } from "../../../process/process-scope.js";
+import type { BlockedList } from "../blocked-paths.js";
 import { limitExceeded } from "../limits.js";
 import { KeptOutputs } from "./kept-outputs.js";
+
+export type SandboxSessionParts = Pick<SandboxSession, "id" | "directory" | "workdir" | "blocked" | "processes"> & {
+  readonly maxOutputBytes: number;
+};
 
 /** What agents call a sandbox: a working directory, and the processes that end with it. */
 export class SandboxSession {
@@ -11,15 +16,18 @@ export class SandboxSession {
   readonly directory: string;
   /** The same, as commands see it. */
   readonly workdir: string;
+  /** What its files may not be. */
+  readonly blocked: BlockedList;
   readonly processes: ProcessScope;
   readonly outputs: KeptOutputs;
   readonly #ended = new AbortController();
   #filesCreated = 0;
 
-  constructor(id: string, place: Pick<SandboxSession, "directory" | "workdir">, processes: ProcessScope, maxOutputBytes: number) {
+  constructor({ id, directory, workdir, blocked, processes, maxOutputBytes }: SandboxSessionParts) {
     this.id = id;
-    this.directory = place.directory;
-    this.workdir = place.workdir;
+    this.directory = directory;
+    this.workdir = workdir;
+    this.blocked = blocked;
     this.processes = processes;
     this.outputs = new KeptOutputs(id, maxOutputBytes);
   }

@@ -2,6 +2,7 @@ import type { Caller } from "../../../call.js";
 import type { Config } from "../../../config.js";
 import { PicodError } from "../../../errors/picod-error.js";
 import type { Sandbox } from "../../../sandbox.js";
+import { type BlockedList, type BlockedPathSettings, blockedList } from "../blocked-paths.js";
 import { SandboxSession } from "./sandbox-session.js";
 import { callerKey } from "./session-key.js";
 import { makeSessionDirectory } from "./session-paths.js";
@@ -11,7 +12,7 @@ const MAX_SESSIONS = 1000;
 /** Of what their commands have printed, each. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 
-export type SessionSettings = Pick<Config, "sessionDir" | "sessionIdleTimeoutMs" | "sessionMaxLifetimeMs">;
+export type SessionSettings = Pick<Config, "sessionDir" | "sessionIdleTimeoutMs" | "sessionMaxLifetimeMs"> & BlockedPathSettings;
 
 interface OpenSession {
   readonly session: SandboxSession;
@@ -24,11 +25,13 @@ interface OpenSession {
 export class SandboxSessions {
   readonly #sandbox: Sandbox;
   readonly #settings: SessionSettings;
+  readonly #blocked: BlockedList;
   readonly #open = new Map<string, OpenSession>();
 
   constructor(sandbox: Sandbox, settings: SessionSettings) {
     this.#sandbox = sandbox;
     this.#settings = settings;
+    this.#blocked = blockedList(settings);
   }
 
   /** Undefined when it is not open. */
@@ -73,7 +76,9 @@ export class SandboxSessions {
     }
     const { processes, defaults } = this.#sandbox;
     const place = makeSessionDirectory(this.#sandbox, this.#settings, caller, id);
-    const session = new SandboxSession(id, place, processes.openScope(defaults.killGraceMs), MAX_OUTPUT_BYTES);
+    const scope = processes.openScope(defaults.killGraceMs);
+    const common = { blocked: this.#blocked, maxOutputBytes: MAX_OUTPUT_BYTES };
+    const session = new SandboxSession({ id, ...place, ...common, processes: scope });
     const { sessionMaxLifetimeMs } = this.#settings;
     const end = () => void this.close(caller, id, "its --session-max-lifetime is over");
     const entry = { session, lifetime: setTimeout(end, sessionMaxLifetimeMs).unref(), idle: undefined, callsInProgress: 0 };

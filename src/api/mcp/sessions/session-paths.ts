@@ -9,11 +9,12 @@ import { makeDirectory } from "../../../filesystem/make-directory.js";
 import { Root } from "../../../os/root.js";
 import { resolveAccess, resolveFilePath } from "../../../resolve-file.js";
 import type { Sandbox } from "../../../sandbox.js";
+import { BlockedPaths } from "../blocked-paths.js";
 import type { SandboxSession } from "./sandbox-session.js";
 import { directoryNameOf } from "./session-key.js";
 
 /** Below where callers work, unless `--session-dir` says where. */
-const DEFAULT_BASE = ".picod-sessions";
+const DEFAULT_BASE = ".sandbox-sessions";
 
 /** A path that a tool was given, and who may open it. */
 export interface NamedPath {
@@ -57,16 +58,18 @@ export function resolveSessionPath(
   path: string,
 ): NamedPath {
   const access = resolveAccess(sandbox, "", caller);
+  const { directory, workdir, blocked } = session;
+  const rules = new BlockedPaths({ blocked, home: access.user.home, granted: access.root.guard?.rules, except: workdir });
+  const within = (prefixes: readonly string[] | undefined) => ({ ...access, root: new Root(access.root, prefixes, rules) });
   if (path.startsWith("/") || path.startsWith("~")) {
     const absolute = resolveFilePath(sandbox, access, toInner(sandbox, path));
-    return { access, path: absolute, shown: toShown(sandbox, absolute) };
+    const named = within(caller === undefined ? [] : caller.pathPrefixes);
+    return { access: named, path: absolute, shown: toShown(sandbox, absolute) };
   }
-  const { directory } = session;
   const asked = resolveFilePath(sandbox, access, path === "" ? path : `${directory}/${path}`);
   const normal = posix.normalize(path);
   if (normal === ".." || normal.startsWith("../") || !access.root.mayHold(directory)) throw outsideSession(path);
-  const confined = { ...access, root: new Root(access.root, [directory]) };
-  return { access: confined, path: asked, shown: toShown(sandbox, posix.join(directory, normal)) };
+  return { access: within([directory]), path: asked, shown: toShown(sandbox, posix.join(directory, normal)) };
 }
 
 function outsideSession(path: string): PicodError {
