@@ -137,7 +137,7 @@ export class ToolServer {
     abortSignal.throwIfAborted();
     const { sessions, limits } = this.#parts;
     return sessions.use(caller, sessionIdOf(meta) ?? ownSessionId, async (session, sessionCreated) => {
-      const common = { session, sessionCreated, call, limits: limitsOf(limits, caller), onProgress };
+      const common = { session, sessionCreated, call, limits: limitsOf(limits, caller), onProgress, callerSignal: abortSignal };
       return tool.run(input, { ...common, abortSignal: AbortSignal.any([abortSignal, session.endedSignal]) });
     });
   }

@@ -27,7 +27,7 @@ export function createCloseTool(sandbox: Sandbox, sessions: SandboxSessions): To
       required: ["closed", "session_id"],
     },
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
-    async run({ remove_files: removeFiles = false }: { remove_files?: boolean }, { session, call, abortSignal }) {
+    async run({ remove_files: removeFiles = false }: { remove_files?: boolean }, { session, call, callerSignal }) {
       const caller = callerOf(call);
       if (removeFiles && !fulfils(caller.scopes, "files:write")) {
         throw new PicodError("SCOPE_MISSING", `remove_files needs the scope files:write, which ${caller.name} does not have`);
@@ -35,7 +35,7 @@ export function createCloseTool(sandbox: Sandbox, sessions: SandboxSessions): To
       const closed = await sessions.close(caller, session.id, "it was closed");
       if (removeFiles) {
         const { access, path } = resolveSessionPath(sandbox, session, caller, session.workdir);
-        await remove(access, path, { recursive: true, missingOk: true }, abortSignal);
+        await remove(access, path, { recursive: true, missingOk: true }, callerSignal);
       }
       return { structured: { closed, session_id: session.id } };
     },

@@ -45,6 +45,8 @@ export interface ToolContext {
   readonly limits: Limits;
   /** Aborted when the caller cancels or has gone, or the session ends. */
   readonly abortSignal: AbortSignal;
+  /** The same, whatever becomes of the session. */
+  readonly callerSignal: AbortSignal;
   /** Undefined when the caller did not ask to be told how far it is. */
   readonly onProgress: ((progress: Progress) => void) | undefined;
 }
