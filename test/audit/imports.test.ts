@@ -67,6 +67,28 @@ describe("imports", () => {
   });
 });
 
+describe("the bundle of MCP's SDK", () => {
+  const valuesFrom = (text: string) =>
+    [...text.matchAll(/^import (?!type )[^;]*?from "([^"]+)"/gms)].map((match) => match[1] ?? "");
+  const isInside = (file: string) => file.startsWith("api/mcp/protocol/");
+
+  it("has nothing of the daemon in it but types, of which two copies are none", () => {
+    const broken = sources
+      .filter(({ file }) => isInside(file))
+      .filter(({ text }) => valuesFrom(text).some((name) => name.startsWith("../")));
+    expect(broken.map(({ file }) => file)).toEqual([]);
+  });
+
+  it("is where all of it is, so that nobody else loads it", () => {
+    const broken = sources
+      .filter(({ file }) => !isInside(file))
+      .filter(({ text }) =>
+        valuesFrom(text).some((name) => name.startsWith("@modelcontextprotocol/") || name.includes("/protocol/main.js")),
+      );
+    expect(broken.map(({ file }) => file)).toEqual([]);
+  });
+});
+
 describe("sources", () => {
   it("use the process's environment, arguments and exit at the edge alone", () => {
     const allowed = /^(main\.ts|config\.ts|shutdown\.ts|cli\/)/;

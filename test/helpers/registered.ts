@@ -1,6 +1,9 @@
 import { type ConnectRouter, createConnectRouter, type Interceptor } from "@connectrpc/connect";
 import { EnvdState } from "../../src/api/envd/state.js";
 import type { HttpRoute } from "../../src/api/http-route.js";
+import { SandboxSessions } from "../../src/api/mcp/sessions/sandbox-sessions.js";
+import { createTools } from "../../src/api/mcp/tool-table.js";
+import type { Tool } from "../../src/api/mcp/tools/tool.js";
 import { registerServices } from "../../src/api/routes.js";
 import { type Requirement, requirementsByPath } from "../../src/auth/scopes.js";
 import { Tickets } from "../../src/auth/tickets.js";
@@ -65,4 +68,10 @@ export function registeredRoutes(): HttpRoute[] {
     instanceId: "",
     runSubcall: () => Promise.reject(new Error("nothing is called")),
   });
+}
+
+/** Every tool of MCP. */
+export function registeredTools(): Tool[] {
+  const config = loadConfig({}, {});
+  return createTools(sandbox, new SandboxSessions(sandbox, config), config);
 }

@@ -11,16 +11,23 @@ export const ENCODING = {
   description: "text is UTF-8; base64 is for everything else.",
 };
 
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
+const NOT_IN_ALPHABET = /[^A-Za-z0-9+/]/;
 
 /** @throws INVALID_ARGUMENT. */
 export function decodeContent(content: string, encoding: Encoding): Buffer {
   if (encoding === "base64") {
-    if (BASE64.test(content)) return Buffer.from(content, "base64");
+    if (isBase64(content)) return Buffer.from(content, "base64");
     throw new PicodError("INVALID_ARGUMENT", "invalid content: it is not base64", { field: "content" });
   }
   if (content.isWellFormed()) return Buffer.from(content);
   throw new PicodError("INVALID_ARGUMENT", "invalid content: it holds half of a surrogate pair", { field: "content" });
+}
+
+/** Padding may be left out. */
+function isBase64(text: string): boolean {
+  const unpadded = text.replace(/={1,2}$/, "");
+  if (NOT_IN_ALPHABET.test(unpadded) || unpadded.length % 4 === 1) return false;
+  return unpadded.length === text.length || text.length % 4 === 0;
 }
 
 /** @throws NOT_TEXT. */
