@@ -15,7 +15,6 @@ export type Reason =
   | "PRECONDITION_FAILED"
   | "ALREADY_EXISTS"
   | "NO_SPACE"
-  | "NOT_TEXT"
   | "TEXT_NOT_FOUND"
   | "TEXT_NOT_UNIQUE"
   | "PROGRAM_NOT_FOUND"

@@ -21,7 +21,6 @@ export const CODE_OF_REASON: Readonly<Record<Reason, Code>> = {
   PRECONDITION_FAILED: Code.FailedPrecondition,
   ALREADY_EXISTS: Code.AlreadyExists,
   NO_SPACE: Code.ResourceExhausted,
-  NOT_TEXT: Code.FailedPrecondition,
   TEXT_NOT_FOUND: Code.FailedPrecondition,
   TEXT_NOT_UNIQUE: Code.FailedPrecondition,
   PROGRAM_NOT_FOUND: Code.NotFound,
