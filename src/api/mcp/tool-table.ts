@@ -3,10 +3,13 @@ import type { Sandbox } from "../../sandbox.js";
 import type { SandboxSessions } from "./sessions/sandbox-sessions.js";
 import { createCloseTool } from "./tools/close-tool.js";
 import { createDeleteTool } from "./tools/delete-tool.js";
+import { createEditTool } from "./tools/edit-tool.js";
 import { createExecTool } from "./tools/exec-tool.js";
 import { createListTool } from "./tools/list-tool.js";
 import { createOpenTool } from "./tools/open-tool.js";
+import { createProcessTools } from "./tools/processes/process-tools.js";
 import { createReadTool } from "./tools/read-tool.js";
+import { createSearchTool } from "./tools/search-tool.js";
 import type { Tool } from "./tools/tool.js";
 import { createWriteTool } from "./tools/write-tool.js";
 
@@ -17,8 +20,11 @@ export function createTools(sandbox: Sandbox, sessions: SandboxSessions, config:
     createExecTool(sandbox),
     createWriteTool(sandbox),
     createReadTool(sandbox),
+    createEditTool(sandbox),
     createListTool(sandbox),
+    createSearchTool(sandbox),
     createDeleteTool(sandbox),
+    ...createProcessTools(sandbox),
     createCloseTool(sandbox, sessions),
   ];
 }
