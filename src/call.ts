@@ -5,9 +5,9 @@ import { type Span, UNTRACED } from "./trace.js";
 
 /**
  * What let a request in: a token, a JWT, a client's certificate, a ticket or a signed URL that somebody with one of those was given,
- * nothing because the path is everybody's, or nothing because the daemon runs without tokens on that address.
+ * nothing because the path is everybody's, nothing because the daemon runs without tokens on that address, or having started the program.
  */
-export type HowKnown = "token" | "jwt" | "certificate" | "ticket" | "signature" | "public" | "insecure";
+export type HowKnown = "token" | "jwt" | "certificate" | "ticket" | "signature" | "public" | "insecure" | "local";
 
 /** Who called. Shared by calls: nobody changes one. */
 export interface Caller {
@@ -33,6 +33,9 @@ export function isDaemonToken({ name, how }: Pick<Caller, "name" | "how">): bool
 
 export const ANYBODY: Caller = { name: "anonymous", how: "public", scopes: NO_SCOPES };
 export const ANYBODY_INSECURELY: Caller = { name: "anonymous", how: "insecure", scopes: ALL_SCOPES };
+
+/** Whoever has started `picod mcp`, and has its standard streams. */
+export const LOCAL_USER: Caller = { name: "local", how: "local", scopes: ALL_SCOPES };
 
 /** What a call is about, as its caller named it: for the audit log. */
 export interface CallSubject {

@@ -4,8 +4,10 @@ import type { Config } from "./config.js";
 
 export type { Logger } from "pino";
 
-const STDOUT = 1;
-/** Lines waiting for a reader of stdout that has stalled; what comes after is dropped rather than kept in memory. */
+/** Where lines may go. */
+export type LogOutput = typeof process.stdout | typeof process.stderr;
+
+/** Lines waiting for a reader that has stalled; what comes after is dropped rather than kept in memory. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 /** Where a secret would stand in what is likely to be logged one day. Paths with wildcards would cost as much as the line itself. */
 const SECRETS = ["authorization", "token", "accessToken", "access_token"].flatMap((name) =>
@@ -16,7 +18,10 @@ const SECRETS = ["authorization", "token", "accessToken", "access_token"].flatMa
  * Logs to stdout without ever waiting for its reader or dying with it. Authorization headers are not logged anywhere; the
  * redaction is for the day somebody logs a request.
  */
-export async function createLogger(config: Pick<Config, "logLevel" | "logFormat">): Promise<Logger> {
+export async function createLogger(
+  config: Pick<Config, "logLevel" | "logFormat">,
+  output: LogOutput = process.stdout,
+): Promise<Logger> {
   const options = {
     level: config.logLevel,
     base: null,
@@ -24,21 +29,21 @@ export async function createLogger(config: Pick<Config, "logLevel" | "logFormat"
     formatters: { level: (label: string) => ({ level: label }) },
     redact: SECRETS,
   };
-  const pretty = config.logFormat === "pretty" || (config.logFormat === "auto" && isatty(STDOUT));
-  const format = pretty ? await createPrettyFormat() : (line: string) => line;
-  return pino(options, { write: (line) => writeUnlessStalled(format(line)) });
+  const pretty = config.logFormat === "pretty" || (config.logFormat === "auto" && isatty(output.fd));
+  const format = pretty ? await createPrettyFormat(output) : (line: string) => line;
+  return pino(options, { write: (line) => writeUnlessStalled(output, format(line)) });
 }
 
 /**
  * A pipe that has room gets the line at once, also right before an exit. The stream's errors (EPIPE when the reader has gone, ENOSPC)
  * are swallowed by main.ts, and it stays usable.
  */
-function writeUnlessStalled(text: string): void {
-  if (process.stdout.writableLength < MAX_BUFFERED_BYTES) process.stdout.write(text);
+function writeUnlessStalled(output: LogOutput, text: string): void {
+  if (output.writableLength < MAX_BUFFERED_BYTES) output.write(text);
 }
 
 /** Loaded only for people: it costs more to start than the daemon. */
-async function createPrettyFormat(): Promise<(line: string) => string> {
+async function createPrettyFormat(output: LogOutput): Promise<(line: string) => string> {
   const { prettyFactory } = await import("pino-pretty");
-  return prettyFactory({ colorize: isatty(STDOUT), ignore: "pid,hostname" });
+  return prettyFactory({ colorize: isatty(output.fd), ignore: "pid,hostname" });
 }

@@ -1,6 +1,8 @@
 import { ConfigError } from "./auth/token.js";
 import { auditVerify } from "./cli/audit-verify.js";
 import { healthcheck } from "./cli/healthcheck.js";
+import { serveMcp } from "./cli/mcp.js";
+import { bridgeMcp } from "./cli/mcp-bridge.js";
 import { createProgram } from "./cli/program.js";
 import { serve } from "./cli/serve.js";
 import { loadConfig } from "./config.js";
@@ -25,10 +27,7 @@ const program = createProgram({
     // A working directory that is removed must not break the daemon.
     process.chdir("/");
     assertRequirements();
-    const environment = process.env.PICOD_ACCESS_TOKEN;
-    delete process.env.PICOD_ACCESS_TOKEN;
-    delete env.PICOD_ACCESS_TOKEN;
-    for (const secret of [accessToken, environment]) if (secret !== undefined && secret !== "") scrubFromStartupMemory(secret);
+    const environment = takeToken(accessToken);
     for (const name of SECRET_VARIABLES) {
       if (process.env[name] === undefined) continue;
       delete process.env[name];
@@ -43,6 +42,13 @@ const program = createProgram({
   auditVerify(paths, flags) {
     process.exitCode = auditVerify(paths, flags, (text) => process.stdout.write(text));
   },
+  async mcp(flags, accessToken, remote) {
+    assertRequirements();
+    const environment = takeToken(accessToken);
+    const config = loadConfig(flags, env);
+    if (remote === undefined) await serveMcp(config, env);
+    else await bridgeMcp(config, { flag: accessToken, environment }, remote);
+  },
   version(json) {
     process.stdout.write(`${json ? JSON.stringify(versionDetails()) : version}\n`);
   },
@@ -55,6 +61,15 @@ const program = createProgram({
 program.parseAsync().catch((error: unknown) => {
   process.exitCode = explain(error);
 });
+
+/** The token of the environment, which then has it no longer, nor has the start-up memory that one or the flag's. */
+function takeToken(flag: string | undefined): string | undefined {
+  const environment = process.env.PICOD_ACCESS_TOKEN;
+  delete process.env.PICOD_ACCESS_TOKEN;
+  delete env.PICOD_ACCESS_TOKEN;
+  for (const secret of [flag, environment]) if (secret !== undefined && secret !== "") scrubFromStartupMemory(secret);
+  return environment;
+}
 
 /** Writes what went wrong for a person, and returns the exit code. Commander has already written its own errors. */
 function explain(error: unknown): number {

@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditLog } from "./audit/audit-log.js";
 import type { Logger } from "./logger.js";
@@ -81,23 +82,17 @@ export function exitOnSignals(): () => void {
 /**
  * Runs `shutDown` on the first TERM or INT and exits with 0 when it is done. A second signal ends everything at once, with the
  * exit code of a process that it killed; a third does not even wait for the answers to leave.
+ * @param input whose end does the same as a first signal.
  */
-export function shutDownOnSignals(parts: ShutdownParts): void {
+export function shutDownOnSignals(parts: ShutdownParts, input?: Readable): void {
   let signals = 0;
+  let begun = false;
   let exitCode = 0;
   const exit = () => process.exit(exitCode);
-  const onSignal = (signal: NodeJS.Signals, number: number) => {
-    signals++;
-    if (signals > 1) {
-      exitCode = 128 + number;
-      if (signals > 2) exit();
-      parts.sandbox.processes.killAll();
-      parts.server.abortCalls();
-      // Node's clients wait for ever on a connection that was told to finish and ends without a word about its calls.
-      void answersHaveLeft(parts.server, FAREWELL_MS).then(exit);
-      return;
-    }
-    parts.logger.info({ signal }, "shutting down");
+  const begin = (why: { readonly signal: NodeJS.Signals } | { readonly input: "ended" }) => {
+    if (begun) return;
+    begun = true;
+    parts.logger.info(why, "shutting down");
     shutDown(parts).then(
       () => {
         parts.logger.info("stopped");
@@ -109,8 +104,23 @@ export function shutDownOnSignals(parts: ShutdownParts): void {
       },
     );
   };
+  const onSignal = (signal: NodeJS.Signals, number: number) => {
+    signals++;
+    if (signals > 1) {
+      exitCode = 128 + number;
+      if (signals > 2) exit();
+      parts.sandbox.processes.killAll();
+      parts.server.abortCalls();
+      // Node's clients wait for ever on a connection that was told to finish and ends without a word about its calls.
+      void answersHaveLeft(parts.server, FAREWELL_MS).then(exit);
+      return;
+    }
+    begin({ signal });
+  };
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
+  const onEnd = () => begin({ input: "ended" });
+  input?.on("end", onEnd).on("error", onEnd);
 }
 
 /**

@@ -28,6 +28,7 @@ describe("the README", () => {
       serve: async () => undefined,
       healthcheck: async () => undefined,
       auditVerify: none,
+      mcp: async () => undefined,
       version: none,
       licenses: none,
     });

@@ -6,11 +6,47 @@ export interface Commands {
   serve(flags: RawFlags, accessToken: string | undefined): Promise<void>;
   healthcheck(flags: RawFlags): Promise<void>;
   auditVerify(paths: readonly string[], flags: AuditVerifyFlags): void;
+  /** Serves MCP on the standard streams: the tools of this machine, or with an address those of a daemon elsewhere. */
+  mcp(flags: RawFlags, accessToken: string | undefined, remote: RemoteFlags | undefined): Promise<void>;
   /** @param json as an object, with what the version alone does not tell. */
   version(json: boolean): void;
   /** Prints the licences of everything that the program holds. */
   licenses(): void;
 }
+
+/** Of a daemon that a command is a client of, as they were given. */
+export interface RemoteFlags {
+  readonly url: string;
+  /** PEM files. */
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+/** What a sandbox that is served on the standard streams can be told; the rest is about ports and who may use them. */
+const MCP_SETTINGS = [
+  "accessTokenFile",
+  "policy",
+  "user",
+  "workdir",
+  "root",
+  "shell",
+  "env",
+  "killGraceMs",
+  "maxProcesses",
+  "imageName",
+  "sessionDir",
+  "sessionIdleTimeoutMs",
+  "sessionMaxLifetimeMs",
+  "mcpMaxFileSizeBytes",
+  "mcpMaxFiles",
+  "mcpTimeoutMs",
+  "mcpBlockedPaths",
+  "auditLog",
+  "auditCommands",
+  "logLevel",
+  "logFormat",
+] as const satisfies readonly SettingName[];
 
 const EXAMPLES = `
 Every flag can also be given as its PICOD_… variable; the flag wins.
@@ -23,6 +59,8 @@ Examples:
   picod --metadata-url http://169.254.169.254/latest/meta-data/picod-token --metadata-flavor imdsv2
   picod healthcheck --port 8080
   picod audit verify /var/log/picod/audit.jsonl
+  picod mcp --workdir /workspace
+  PICOD_ACCESS_TOKEN=… picod mcp --url http://sandbox:49983
 `;
 
 /** Declares commands and flags; judging their values is config.ts's. */
@@ -71,6 +109,26 @@ export function createProgram(commands: Commands): Command {
     .action((paths: string[], { expect, complete = false, json = false }: Partial<AuditVerifyFlags>, command: Command) =>
       commands.auditVerify(paths, { expect: expect ?? [], complete, json: json || command.optsWithGlobals().json === true }),
     );
+  const mcp = program
+    .command("mcp")
+    .description("serve the tools of MCP on standard input and output: those of this machine, or with --url those of a daemon")
+    .option(
+      "--url <url>",
+      "a daemon to be a bridge to, such as http://sandbox:49983; its token is in PICOD_ACCESS_TOKEN or a file",
+    )
+    .option("--ca <path>", "with --url: PEM file of the authorities to trust instead of the usual ones")
+    .option("--cert <path>", "with --url: PEM file of the client's certificate chain")
+    .option("--key <path>", "with --url: PEM file of the key of --cert");
+  for (const name of MCP_SETTINGS) mcp.addOption(optionOf(name));
+  mcp.action((_options, command: Command) => {
+    const { url, ca, cert, key } = command.opts<Partial<RemoteFlags>>();
+    const remote = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+    const [given] = Object.keys(remote);
+    if (url === undefined && given !== undefined) program.error(`error: --${given} goes with --url`);
+    const flags = { ...rawFlags(program), ...rawFlags(command) };
+    const { accessToken } = program.opts<{ accessToken?: string }>();
+    return commands.mcp(flags, accessToken, url === undefined ? undefined : { ...remote, url });
+  });
   program
     .command("licenses")
     .description("print the licences of PicoD and of all that is packaged with it")

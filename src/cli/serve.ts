@@ -1,29 +1,26 @@
-import { accessSync, constants, mkdirSync } from "node:fs";
-import { resolveUser } from "../acting-user.js";
 import { createAgentCubeRealm } from "../api/agentcube/realm.js";
 import { createEnvdRealm } from "../api/envd/realm.js";
 import { EnvdState } from "../api/envd/state.js";
 import { createMcpRealm } from "../api/mcp/http/realm.js";
 import { registerServices } from "../api/routes.js";
-import { AuditLog } from "../audit/audit-log.js";
 import { JwtVerifier } from "../auth/jwt.js";
-import { assertComplete, type Config, invalidValue } from "../config.js";
+import { assertComplete, type Config } from "../config.js";
 import type { ListenAddress } from "../config-values.js";
 import { createLogger, type Logger } from "../logger.js";
-import { createMetrics, type Metrics } from "../metrics.js";
+import { createMetrics } from "../metrics.js";
 import { spareSelfWhenOutOfMemory } from "../os/out-of-memory.js";
 import { closeInheritedDescriptorsOnExec, makeUndumpable } from "../os/self.js";
 import { describeErrno } from "../os/system-error.js";
-import { Confinement } from "../policy/confinement.js";
-import { DEFAULT_PATH } from "../process/environment.js";
 import { Readiness } from "../readiness.js";
-import { createSandbox, type Sandbox } from "../sandbox.js";
 import { createServer, type Server } from "../server/create-server.js";
 import { newInstanceId } from "../server/instance.js";
 import { exitOnFatalError, exitOnSignals, shutDownOnSignals } from "../shutdown.js";
 import { loadTracer } from "../telemetry/tracer.js";
 import { version } from "../version.js";
+import { createAuditLog } from "./create-audit-log.js";
 import { createAuthentication, type GivenToken } from "./create-authentication.js";
+import { createConfiguredSandbox } from "./create-configured-sandbox.js";
+import { createConfinement } from "./create-confinement.js";
 import { createPolicy } from "./create-policy.js";
 import { createTls } from "./create-tls.js";
 
@@ -35,14 +32,7 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
   assertComplete(config);
   const stopExiting = exitOnSignals();
   const logger = await createLogger(config);
-  const confinement = new Confinement({
-    path: env.PATH ?? DEFAULT_PATH,
-    shell: config.shell,
-    onRefused: (capability, refused) => {
-      logger.warn({ capability, ...refused }, "request out of a confined network refused");
-      audit?.note({ event: "network_refused", capability, ...refused });
-    },
-  });
+  const confinement = createConfinement(config, env, logger, () => audit);
   const loaded = await createPolicy(config, confinement, logger);
   const policy = loaded?.policy;
   const { verifier, authenticator, known, source } = await createAuthentication(config, given, policy, logger);
@@ -106,47 +96,6 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
     pid: process.pid,
   };
   logger.info(line, "server listening");
-}
-
-function createAuditLog(config: Config, metrics: Metrics, logger: Logger): AuditLog | undefined {
-  const { auditLog: path, auditLogMaxBytes: maxBytes, auditLogFiles: keptFiles, auditCommands: commands } = config;
-  if (path === undefined) return undefined;
-  const audit = new AuditLog({ path, maxBytes, keptFiles, commands }, metrics, logger);
-  process.on("SIGHUP", () => audit.reopen());
-  audit.note({ event: "started", version, pid: process.pid });
-  return audit;
-}
-
-/** @throws ConfigError for what would make every call fail: a root, user or shell that does not exist. */
-function createConfiguredSandbox(
-  config: Config,
-  env: Readonly<Record<string, string | undefined>>,
-  confinement: Confinement,
-): Sandbox {
-  const { root, shell, user, envdUser } = config;
-  try {
-    if (config.sandboxd) mkdirSync(root, { recursive: true });
-    if (root !== "/") accessSync(`${root}/.`);
-  } catch (error) {
-    throw invalidValue("root", `${root}: ${describeErrno(error as NodeJS.ErrnoException)}`);
-  }
-  try {
-    if (shell !== undefined) accessSync(shell, constants.X_OK);
-  } catch (error) {
-    throw invalidValue("shell", `${shell}: ${describeErrno(error as NodeJS.ErrnoException)}`);
-  }
-  const sandbox = createSandbox(config, env, confinement);
-  try {
-    if (user !== undefined) resolveUser(sandbox.users, user);
-  } catch (error) {
-    throw invalidValue("user", (error as Error).message);
-  }
-  try {
-    if (envdUser !== undefined && !config.noEnvd) resolveUser(sandbox.users, envdUser);
-  } catch (error) {
-    throw invalidValue("envdUser", (error as Error).message);
-  }
-  return sandbox;
 }
 
 async function listen(server: Server, listenAddress: ListenAddress): Promise<number> {

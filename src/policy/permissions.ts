@@ -15,6 +15,7 @@ export const NEEDED_PERMISSIONS: Readonly<Record<Requirement, readonly Permissio
   process: ["shell"],
   "process:read": ["shell"],
   admin: [],
+  any: [],
   public: [],
 };
 

@@ -28,6 +28,6 @@ export class Policy {
   #nameOf(caller: Caller): string | undefined {
     if (caller.capabilityName !== undefined) return caller.capabilityName;
     if (caller.how === "insecure") return this.#parsed.noAuth;
-    return isDaemonToken(caller) ? this.#parsed.daemonToken : undefined;
+    return isDaemonToken(caller) || caller.how === "local" ? this.#parsed.daemonToken : undefined;
   }
 }

@@ -23,7 +23,15 @@ const FAULTS = ["unknown", "deadline_exceeded", "unimplemented", "internal", "un
  */
 export function createSubcallRunner({ calls, metrics, logger, audit }: SubcallParts) {
   return async (parent: Call, procedure: string, run: (call: Call) => Promise<void>): Promise<void> => {
-    const own = { bytesIn: 0, bytesOut: 0, code: undefined, cause: undefined, processId: undefined, subject: undefined };
+    const own = {
+      bytesIn: 0,
+      bytesOut: 0,
+      code: undefined,
+      cause: undefined,
+      processId: undefined,
+      subject: undefined,
+      denial: undefined,
+    };
     using span = parent.trace.begin(procedure, { "picod.request.id": parent.requestId });
     const call: Call = { ...parent, ...own, procedure, startedAt: performance.now(), trace: span };
     await calls.count("working", call, () => run(call));

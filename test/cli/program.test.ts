@@ -1,13 +1,14 @@
 import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createProgram } from "../../src/cli/program.js";
+import { createProgram, type RemoteFlags } from "../../src/cli/program.js";
 import { ACCESS_TOKEN, type RawFlags, SETTINGS } from "../../src/config.js";
 import { runPicod } from "../helpers/run-picod.js";
 
 interface Parsed {
-  readonly command: "serve" | "healthcheck";
+  readonly command: "serve" | "healthcheck" | "mcp";
   readonly flags: RawFlags;
   readonly accessToken?: string | undefined;
+  readonly remote?: RemoteFlags | undefined;
 }
 
 async function parse(...args: string[]): Promise<Parsed | undefined> {
@@ -20,6 +21,9 @@ async function parse(...args: string[]): Promise<Parsed | undefined> {
       parsed = { command: "healthcheck", flags };
     },
     auditVerify: () => undefined,
+    async mcp(flags, accessToken, remote) {
+      parsed = { command: "mcp", flags, accessToken, remote };
+    },
     version: () => undefined,
     licenses: () => undefined,
   });

@@ -5,6 +5,9 @@ import type { Call, Caller } from "../../call.js";
 import { codeName } from "../../errors/code-name.js";
 import { PicodError } from "../../errors/picod-error.js";
 import { toConnectError } from "../../errors/to-connect-error.js";
+import { noteDenial } from "../../policy/denial.js";
+import { missingPermission } from "../../policy/permissions.js";
+import { policyDenied } from "../../policy/policy-denied.js";
 import { type LimitSettings, limitsOf } from "./limits.js";
 import type { SandboxSessions } from "./sessions/sandbox-sessions.js";
 import { type RequestMeta, sessionIdOf } from "./sessions/session-key.js";
@@ -61,7 +64,7 @@ export class ToolServer {
 
   /** Those that a caller may use. */
   list(caller: Caller | undefined): Tool[] {
-    return [...this.#tools.values()].filter(({ requires }) => caller !== undefined && fulfils(caller.scopes, requires));
+    return [...this.#tools.values()].filter(({ requires }) => caller !== undefined && mayUse(caller, requires));
   }
 
   has(name: string): boolean {
@@ -80,7 +83,7 @@ export class ToolServer {
   /** Outputs that the session of a request has kept. */
   listResources({ call, meta, ownSessionId }: ToolRequest): ReadResource[] {
     const caller = callerOf(call);
-    if (!fulfils(caller.scopes, RESOURCES_REQUIRE)) return [];
+    if (!mayUse(caller, RESOURCES_REQUIRE)) return [];
     const session = this.#parts.sessions.find(caller, sessionIdOf(meta) ?? ownSessionId);
     return (session?.outputs.list() ?? []).map((output) => ({ ...output, isText: isUtf8(output.content) }));
   }
@@ -92,7 +95,7 @@ export class ToolServer {
       call.subject = { paths: [uri], command: undefined, user: undefined };
       const caller = callerOf(call);
       const [, id = ""] = /^picod:\/\/sessions\/([^/]+)\/outputs\//.exec(uri) ?? [];
-      const mayRead = fulfils(caller.scopes, RESOURCES_REQUIRE);
+      const mayRead = mayUse(caller, RESOURCES_REQUIRE);
       const output = mayRead ? this.#parts.sessions.find(caller, decodeURIComponent(id))?.outputs.find(uri) : undefined;
       call.code = codeName(mayRead ? Code.NotFound : Code.PermissionDenied);
       if (output === undefined) return;
@@ -112,6 +115,7 @@ export class ToolServer {
       const failure = cancelled
         ? new ConnectError("the call was cancelled", Code.Canceled)
         : toConnectError(error, call.requestId);
+      noteDenial(call, error);
       call.code = codeName(failure.code);
       call.cause = failure.cause;
       return { failure: toFailure(failure) };
@@ -130,6 +134,10 @@ export class ToolServer {
       const message = `${name} needs the scope ${describeRequirement(tool.requires)}, which ${caller.name} does not have`;
       throw new PicodError("SCOPE_MISSING", message);
     }
+    const { capability } = caller;
+    const missing = capability && missingPermission(capability, tool.requires);
+    if (capability !== undefined && missing !== undefined)
+      throw policyDenied(capability, missing, name, `it does not grant ${missing}`);
     const problem = this.#validatorOf(tool)(input);
     if (problem !== undefined) throw new PicodError("INVALID_ARGUMENT", `invalid arguments of ${name}: ${problem}`);
     const subject = tool.subject?.(input);
@@ -149,4 +157,9 @@ export class ToolServer {
     this.#validators.set(name, compiled);
     return compiled;
   }
+}
+
+/** By its scopes, and by what the policy grants it. */
+function mayUse({ scopes, capability }: Caller, requirement: Requirement): boolean {
+  return fulfils(scopes, requirement) && (capability === undefined || missingPermission(capability, requirement) === undefined);
 }

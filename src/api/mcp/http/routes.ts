@@ -1,11 +1,6 @@
-import type { Config } from "../../../config.js";
-import type { Sandbox } from "../../../sandbox.js";
 import type { HttpExchange, HttpRoute } from "../../http-route.js";
 import { BodyTooLarge, readJson } from "../../json-body.js";
-import type { LimitSettings } from "../limits.js";
-import { SandboxSessions, type SessionSettings } from "../sessions/sandbox-sessions.js";
-import { type RunSubcall, ToolServer } from "../tool-server.js";
-import { createTools } from "../tool-table.js";
+import { createToolServer, type McpParts } from "../create-tool-server.js";
 import { callerOf } from "../tools/caller.js";
 import { type ClientSession, ClientSessions } from "./client-sessions.js";
 import { BAD_REQUEST, jsonRpcError, PARSE_ERROR, SESSION_NOT_FOUND } from "./json-rpc-error.js";
@@ -16,15 +11,6 @@ import { type RelayOptions, relay } from "./relay.js";
 const HEADERS = ["accept", "content-type", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
 /** Around the content of a file, which in JSON may be twice as long. */
 const ENVELOPE_BYTES = 1024 * 1024;
-
-export interface McpParts {
-  readonly sandbox: Sandbox;
-  readonly config: McpSettings;
-  readonly version: string;
-  readonly runSubcall: RunSubcall;
-}
-
-export type McpSettings = Pick<Config, "imageName"> & SessionSettings & LimitSettings;
 
 /** Streamable HTTP of the Model Context Protocol. Nothing of it is loaded before the first request. */
 export function createMcpRoutes(parts: McpParts): HttpRoute[] {
@@ -49,17 +35,11 @@ class McpEndpoint {
   readonly #maxBodyBytes: number;
   readonly #clients: ClientSessions;
 
-  constructor({ sandbox, config, version, runSubcall }: McpParts) {
+  constructor(parts: McpParts) {
     // The build puts it beside the daemon.
     const { createSchemaCompiler, openHttpSession } = require("mcp-server") as typeof import("../protocol/main.js");
-    const sessions = new SandboxSessions(sandbox, config);
-    const tools = new ToolServer({
-      tools: createTools(sandbox, sessions, config),
-      sessions,
-      limits: config,
-      runSubcall,
-      compileSchema: createSchemaCompiler(),
-    });
+    const { tools, sessions } = createToolServer(parts, createSchemaCompiler());
+    const { config, version } = parts;
     this.#maxBodyBytes = 2 * config.mcpMaxFileSizeBytes + ENVELOPE_BYTES;
     this.#clients = new ClientSessions({
       open: (options) => openHttpSession({ ...options, version, tools }),

@@ -1,7 +1,12 @@
 import { randomUUID } from "node:crypto";
+import type { Readable, Writable } from "node:stream";
+import type { SecureContextOptions } from "node:tls";
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import type { EventStore } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { Ajv } from "ajv";
+import { Bridge, type BridgeOptions } from "../bridge/bridge.js";
+import { createRemoteFetch } from "../bridge/remote-fetch.js";
 import type { Validate } from "../tool-server.js";
 import { createMcpServer, type McpServerOptions, type RequestOrigin } from "./mcp-server.js";
 
@@ -19,6 +24,8 @@ export interface HttpSession {
 
 /** How soon a client whose stream was closed is to come back. */
 const RETRY_MS = 1_000;
+/** On one line: more than the largest file that may be written, in JSON. */
+const MAX_STDIO_MESSAGE_BYTES = 512 * 1024 * 1024;
 
 export type HttpSessionOptions = Omit<McpServerOptions, "originOf"> & {
   readonly eventStore: EventStore;
@@ -45,6 +52,33 @@ export async function openHttpSession({ eventStore, onClose, ...options }: HttpS
     },
     close: () => server.close(),
   };
+}
+
+export type StdioSessionOptions = McpServerOptions & {
+  readonly input: Readable;
+  readonly output: Writable;
+  readonly onError: (error: Error) => void;
+};
+
+/** Resolves with the function that ends it. */
+export async function openStdioSession({
+  input,
+  output,
+  onError,
+  ...options
+}: StdioSessionOptions): Promise<() => Promise<void>> {
+  const server = createMcpServer(options);
+  server.onerror = onError;
+  await server.connect(new StdioServerTransport(input, output, { maxBufferSize: MAX_STDIO_MESSAGE_BYTES }));
+  return () => server.close();
+}
+
+export type RemoteBridge = Pick<Bridge, "start" | "close">;
+export type RemoteBridgeOptions = Omit<BridgeOptions, "fetch"> & { readonly tls: SecureContextOptions };
+
+/** The other way round: a client of a daemon that is a server to whoever has the other ends of the streams. */
+export function createBridge({ tls, ...options }: RemoteBridgeOptions): RemoteBridge {
+  return new Bridge({ ...options, fetch: createRemoteFetch(tls) });
 }
 
 /** For what tools take. */

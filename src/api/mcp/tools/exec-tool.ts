@@ -100,6 +100,7 @@ async function exec(sandbox: Sandbox, { command, timeout_seconds: asked, workdir
     timeoutMs: asked === undefined ? timeoutMs : asked * 1000,
     maxOutputBytes: KEPT_BYTES,
     id: "",
+    capability: call.caller?.capability,
   };
   const shown = { stdout: new OutputCollector(SHOWN_BYTES), stderr: new OutputCollector(SHOWN_BYTES) };
   using progress = new ExecProgress(onProgress, options.timeoutMs);

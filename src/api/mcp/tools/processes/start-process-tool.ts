@@ -64,7 +64,14 @@ function startProcess(sandbox: Sandbox, processes: SessionProcesses, input: Star
   const { access, path } = resolveSessionPath(sandbox, session, call.caller, workdir);
   const what = { command, argv: [], cwd: locateDirectory(access, path), user: "", env: {}, size, stdin: true, login: false };
   const names = { id: "", tag: "", label: "", sessionId: session.id };
-  const record = start(sandbox, { ...what, ...names, timeoutMs: timeoutSeconds * 1000, limits: {}, trace: call.trace });
+  const record = start(sandbox, {
+    ...what,
+    ...names,
+    timeoutMs: timeoutSeconds * 1000,
+    limits: {},
+    capability: call.caller?.capability,
+    trace: call.trace,
+  });
   call.processId = record.id;
   processes.add(session, record);
   return { structured: { ...stateOf(record), ...(record.process && { pid: record.process.leaderPid }) } };
