@@ -8,6 +8,11 @@ export function processesNamed(text: string): number[] {
     .map((entry) => entry.pid);
 }
 
+/** Whether a process runs: one that nobody has asked how it ended does not. */
+export function isAlive(pid: number): boolean {
+  return listProcesses().some((entry) => entry.pid === pid && entry.state !== "Z");
+}
+
 function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "latin1");

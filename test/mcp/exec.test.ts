@@ -1,22 +1,21 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../helpers/eventually.js";
-import { startDaemon } from "../helpers/start-daemon.js";
+import { isAlive } from "../helpers/processes.js";
+import { type Daemon, startDaemon } from "../helpers/start-daemon.js";
 import { connectMcp, type McpClient } from "./connect.js";
 
 const workdir = mkdtempSync(join(tmpdir(), "picod-mcp-"));
 afterAll(() => rmSync(workdir, { recursive: true }));
 const start = (...args: string[]) => startDaemon({ args: ["--workdir", workdir, "--kill-grace", "200ms", ...args] });
 
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
+let daemon: Daemon;
+beforeAll(async () => {
+  daemon = await start();
+});
+afterAll(() => daemon[Symbol.asyncDispose]());
 
 /** The pid that a command of the session writes. */
 async function pidIn(mcp: McpClient, path: string): Promise<number> {
@@ -31,7 +30,6 @@ async function pidIn(mcp: McpClient, path: string): Promise<number> {
 
 describe("sandbox_exec", () => {
   it("says honestly that the time was up, and leaves nothing", async () => {
-    await using daemon = await start();
     await using mcp = await connectMcp(daemon);
     const result = await mcp.call("sandbox_exec", {
       command: "echo before; setsid sleep 60 & echo $! > pid; sleep 60",
@@ -43,7 +41,6 @@ describe("sandbox_exec", () => {
   });
 
   it("reports progress while it runs, to whoever has asked for it", async () => {
-    await using daemon = await start();
     await using mcp = await connectMcp(daemon);
     const heard: { progress: number; total?: number | undefined; message?: string | undefined }[] = [];
     const done = mcp.call(
@@ -60,7 +57,6 @@ describe("sandbox_exec", () => {
   });
 
   it("ends its processes when it is cancelled", async () => {
-    await using daemon = await start();
     await using mcp = await connectMcp(daemon);
     const abort = new AbortController();
     const running = mcp.call("sandbox_exec", { command: "setsid sleep 61 & echo $! > pid; sleep 61" }, { signal: abort.signal });
@@ -74,7 +70,6 @@ describe("sandbox_exec", () => {
   });
 
   it("keeps what it has no room for, until the session is closed", async () => {
-    await using daemon = await start();
     await using mcp = await connectMcp(daemon);
     const result = await mcp.tryCall("sandbox_exec", { command: "seq 1 100000; printf '\\377%.0s' $(seq 1 50000) >&2" });
     const { stdout, stdout_omitted: omitted, stderr_omitted: omittedError } = result.structuredContent as Record<string, unknown>;
@@ -97,7 +92,6 @@ describe("sandbox_exec", () => {
   });
 
   it("runs where it is told to", async () => {
-    await using daemon = await start();
     await using mcp = await connectMcp(daemon);
     const { workdir: here } = await mcp.call("sandbox_open");
     await mcp.call("sandbox_fs_write", { path: "sub/a", content: "" });

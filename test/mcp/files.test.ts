@@ -2,17 +2,22 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
-import { startDaemon } from "../helpers/start-daemon.js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Daemon, startDaemon } from "../helpers/start-daemon.js";
 import { connectMcp } from "./connect.js";
 
 const workdir = mkdtempSync(join(tmpdir(), "picod-mcp-"));
 afterAll(() => rmSync(workdir, { recursive: true }));
 const start = () => startDaemon({ args: ["--workdir", workdir] });
 
+let daemon: Daemon;
+beforeAll(async () => {
+  daemon = await start();
+});
+afterAll(() => daemon[Symbol.asyncDispose]());
+
 describe("a file", () => {
   it("is written and read as it is, empty, binary or as large as may be", async () => {
-    await using daemon = await start();
     await using mcp = await connectMcp(daemon);
     for (const content of ["", "\u0000", 'a\r\nb\\"\u2028😀', "\u001b[31m", "x".repeat(1000)]) {
       const { path } = await mcp.call("sandbox_fs_write", { path: "text", content });
@@ -53,7 +58,6 @@ describe("a file", () => {
   });
 
   it("is read in parts that cut no character", async () => {
-    await using daemon = await start();
     await using mcp = await connectMcp(daemon);
     const whole = "aé€😀".repeat(20);
     await mcp.call("sandbox_fs_write", { path: "parts", content: whole });
@@ -78,7 +82,6 @@ describe("a file", () => {
 
 describe("a listing", () => {
   it("is bounded, and says so", async () => {
-    await using daemon = await start();
     await using mcp = await connectMcp(daemon);
     const many = join(workdir, "many");
     mkdirSync(join(many, "z"), { recursive: true });

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../helpers/eventually.js";
+import { isAlive } from "../helpers/processes.js";
 import { type Daemon, startDaemon, TOKEN } from "../helpers/start-daemon.js";
 import { connectMcp } from "./connect.js";
 
@@ -13,6 +14,12 @@ const scopesFile = join(workdir, "scopes.json");
 const other = { name: "other", token: "token-of-other", scopes: ["files:read"] };
 writeFileSync(scopesFile, JSON.stringify({ callers: [other] }), { mode: 0o600 });
 const start = (...args: string[]) => startDaemon({ args: ["--workdir", workdir, "--scopes-file", scopesFile, ...args] });
+
+let daemon: Daemon;
+beforeAll(async () => {
+  daemon = await start();
+});
+afterAll(() => daemon[Symbol.asyncDispose]());
 
 const VERSION = "2025-11-25";
 const INITIALIZE = {
@@ -86,7 +93,6 @@ describe("a request of /mcp", () => {
   });
 
   it("is refused with the session of another caller", async () => {
-    await using daemon = await start();
     const known = await initialize(daemon);
     const answer = await send(daemon, exec(1, "true"), { ...known, authorization: "Bearer token-of-other" });
     expect(answer.status).toBe(404);
@@ -122,7 +128,6 @@ describe("a request of /mcp", () => {
   });
 
   it("may come over HTTP/2", async () => {
-    await using daemon = await start();
     const session = connectHttp2(daemon.url);
     const stream = session.request({
       ":method": "POST",
@@ -141,7 +146,6 @@ describe("a request of /mcp", () => {
 
 describe("a connection that breaks", () => {
   it("is taken up where it was, with what has come meanwhile", async () => {
-    await using daemon = await start();
     const cut = new AbortController();
     let resumedFrom: string | null = null;
     const whileCut: typeof fetch = async (url, init) => {
@@ -220,14 +224,6 @@ describe("a connection that breaks", () => {
     await eventually("its end", () => !daemon.children().includes(pid) && !isAlive(pid));
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
 
 describe("the stream that no request has asked for", () => {
   it("is one for each client, and ends with the daemon", async () => {

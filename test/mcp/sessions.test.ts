@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../helpers/eventually.js";
+import { isAlive } from "../helpers/processes.js";
 import { type Daemon, startDaemon } from "../helpers/start-daemon.js";
 import { connectMcp, type McpClient } from "./connect.js";
 
@@ -25,14 +26,16 @@ mkdirSync(join(workdir, "own"));
 const start = (...args: string[]) =>
   startDaemon({ args: ["--workdir", workdir, "--kill-grace", "200ms", "--scopes-file", scopesFile, ...args] });
 
-const isAlive = (pid: number) => existsSync(`/proc/${pid}`);
+let daemon: Daemon;
+beforeAll(async () => {
+  daemon = await start();
+});
+afterAll(() => daemon[Symbol.asyncDispose]());
 
 /** A process in the background that has left the group of its command. */
 async function leave(mcp: McpClient): Promise<number> {
   const { stdout } = await mcp.call("sandbox_exec", { command: "setsid sleep 62 >/dev/null 2>&1 & echo $!" });
-  const pid = Number(stdout);
-  expect(isAlive(pid)).toBe(true);
-  return pid;
+  return Number(stdout);
 }
 
 const open = (mcp: McpClient) => mcp.call("sandbox_open");
@@ -41,7 +44,6 @@ const workflow = (daemon: Daemon, id: string, token?: string) =>
 
 describe("a session", () => {
   it("is that of the workflow, else of the agent, else of the connection", async () => {
-    await using daemon = await start();
     await using first = await workflow(daemon, "wf-1");
     await using again = await workflow(daemon, "wf-1");
     await using agent = await connectMcp(daemon, { meta: { agentId: "a:1" } });
@@ -69,11 +71,11 @@ describe("a session", () => {
   });
 
   it("is never another caller's, whatever it is called", async () => {
-    await using daemon = await start();
     await using one = await workflow(daemon, "same", "token-of-one");
     await using two = await workflow(daemon, "same", "token-of-two");
     await one.call("sandbox_fs_write", { path: "secret", content: "1" });
     const pid = await leave(one);
+    expect(isAlive(pid)).toBe(true);
     const [{ workdir: ofOne }, { workdir: ofTwo }] = await Promise.all([open(one), open(two)]);
     expect(ofTwo).not.toBe(ofOne);
     await expect(two.failure("sandbox_fs_read", { path: "secret" })).resolves.toMatchObject({ reason: "ENOENT" });
@@ -88,7 +90,6 @@ describe("a session", () => {
   });
 
   it("is in the paths that its caller is confined to", async () => {
-    await using daemon = await start();
     await using mcp = await connectMcp(daemon, { token: "token-of-confined" });
     const { path } = await mcp.call("sandbox_fs_write", { path: "a", content: "1" });
     expect(path).toContain(join(workdir, "own/.sandbox-sessions/session_"));
@@ -96,13 +97,24 @@ describe("a session", () => {
     await expect(mcp.failure("sandbox_fs_read", { path: scopesFile })).resolves.toMatchObject({ code: "permission_denied" });
   });
 
+  it("without a directory is no less good for what is elsewhere", async () => {
+    writeFileSync(join(workdir, "a-file"), "here");
+    await using daemon = await start("--session-dir", join(workdir, "a-file/sessions"));
+    await using mcp = await connectMcp(daemon);
+    await expect(mcp.failure("sandbox_open")).resolves.toMatchObject({ reason: "ENOTDIR" });
+    await expect(mcp.failure("sandbox_fs_read", { path: "a" })).resolves.toMatchObject({ reason: "ENOTDIR" });
+    await expect(mcp.call("sandbox_fs_read", { path: join(workdir, "a-file") })).resolves.toMatchObject({ content: "here" });
+    await expect(mcp.call("sandbox_exec", { command: "pwd", workdir: "/" })).resolves.toMatchObject({ stdout: "/\n" });
+  });
+
   it("ends with its processes, those that have left their group included", async () => {
-    await using daemon = await start();
     await using mcp = await workflow(daemon, "wf-2");
     await mcp.call("sandbox_fs_write", { path: "kept", content: "1" });
     const pid = await leave(mcp);
+    expect(isAlive(pid)).toBe(true);
     await expect(mcp.call("sandbox_close")).resolves.toEqual({ closed: true, session_id: "workflow_wf-2_sandbox" });
     expect(isAlive(pid)).toBe(false);
+    await expect(mcp.call("sandbox_close")).resolves.toMatchObject({ closed: false });
     await expect(open(mcp)).resolves.toMatchObject({ created: true });
     await expect(mcp.call("sandbox_fs_read", { path: "kept" })).resolves.toMatchObject({ content: "1" });
     const { workdir: here } = await open(mcp);
@@ -112,7 +124,6 @@ describe("a session", () => {
   });
 
   it("of a connection ends with it", async () => {
-    await using daemon = await start();
     const mcp = await connectMcp(daemon);
     const pid = await leave(mcp);
     await mcp.transport.terminateSession();

@@ -8,6 +8,7 @@ import { connectTo } from "../helpers/clients.js";
 import { runPicod } from "../helpers/run-picod.js";
 import { type Daemon, PICOD, startDaemon, TOKEN } from "../helpers/start-daemon.js";
 import { temporaryDirectory } from "../helpers/temporary-directory.js";
+import { connectMcp } from "../mcp/connect.js";
 import { type ReceivedSpan, startOtlpReceiver } from "./otlp-receiver.js";
 
 const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
@@ -278,5 +279,21 @@ describe("a collector", () => {
     expect(collector.requests).toEqual([]);
     expect(await daemon.stop()).toBe(0);
     expect(collector.spans.map(({ name }) => name)).toEqual(["picod.v1.FilesystemService/Stat"]);
+  });
+});
+
+describe("the trace of a tool call of MCP", () => {
+  it("has it below its request, and what it spawns below it", async () => {
+    await using collector = await startOtlpReceiver();
+    await using daemon = await startTraced(collector.url);
+    await using mcp = await connectMcp(daemon, { headers: { traceparent } });
+    const { stdout } = await mcp.call("sandbox_exec", { command: "echo $TRACEPARENT" });
+    const call = await collector.waitFor(byName("mcp/sandbox_exec"));
+    const spawn = await collector.waitFor(byName("spawn"));
+    const request = await collector.waitFor(({ spanId }) => spanId === call.parentSpanId);
+    expect(request).toMatchObject({ name: "POST /mcp", traceId: TRACE_ID, parentSpanId: PARENT_ID });
+    expect(call.attributes).toMatchObject({ "picod.code": "ok", "picod.process.id": expect.stringMatching(/^proc_/) });
+    expect(spawn.parentSpanId).toBe(call.spanId);
+    expect(stdout).toBe(`00-${TRACE_ID}-${spawn.spanId}-01\n`);
   });
 });

@@ -48,8 +48,8 @@ export interface BlockedPathOptions {
   readonly home: string;
   /** What is granted besides; undefined: all. */
   readonly granted: PathRules | undefined;
-  /** Open all the same, as commands see it: a session's own directory, wherever it was put. */
-  readonly except: string;
+  /** Open all the same, as commands see it: a session's own directory, wherever it was put; undefined: it has none. */
+  readonly except: string | undefined;
 }
 
 /** Takes some paths, with all that is below, from what is granted. A file that is blocked by its name is so under its other names too. */
@@ -59,7 +59,7 @@ export class BlockedPaths implements PathRules {
   readonly #globs: readonly { readonly text: string; readonly glob: PathGlob }[];
   readonly #files: readonly string[];
   readonly #granted: PathRules | undefined;
-  readonly #except: readonly string[];
+  readonly #except: readonly string[] | undefined;
 
   constructor({ blocked: { globs, files }, home, granted, except }: BlockedPathOptions) {
     this.key = JSON.stringify([globs, home, granted?.key, except]);
@@ -67,7 +67,7 @@ export class BlockedPaths implements PathRules {
     this.#globs = globs.map((text) => ({ text, glob: new PathGlob(text, home) }));
     this.#files = files;
     this.#granted = granted;
-    this.#except = namesOf(except);
+    this.#except = except === undefined ? undefined : namesOf(except);
   }
 
   mayRead(path: string): boolean {
@@ -127,7 +127,7 @@ export class BlockedPaths implements PathRules {
   /** Also above the directory that is excepted. */
   #leadsToOpen(path: string): boolean {
     const names = namesOf(path);
-    const leadsToExcepted = names.every((name, index) => this.#except[index] === name);
+    const leadsToExcepted = this.#except !== undefined && names.every((name, index) => this.#except?.[index] === name);
     return leadsToExcepted || this.#blockedBy(path) === undefined;
   }
 
@@ -138,7 +138,7 @@ export class BlockedPaths implements PathRules {
   }
 
   #isExcepted(names: readonly string[]): boolean {
-    return this.#except.every((name, index) => names[index] === name);
+    return this.#except?.every((name, index) => names[index] === name) ?? false;
   }
 }
 

@@ -49,6 +49,9 @@ class McpEndpoint {
   }
 
   async post(exchange: HttpExchange): Promise<void> {
+    const isKnown = exchange.request.headers["mcp-session-id"] !== undefined;
+    const known = isKnown ? this.#find(exchange) : undefined;
+    if (isKnown && known === undefined) return;
     let body: unknown;
     try {
       body = await readJson(exchange, { maxBytes: this.#maxBodyBytes });
@@ -56,8 +59,7 @@ class McpEndpoint {
       exchange.sendJson(error instanceof BodyTooLarge ? 413 : 400, jsonRpcError(PARSE_ERROR, (error as Error).message));
       return;
     }
-    const isFirst = exchange.request.headers["mcp-session-id"] === undefined && isInitialize(body);
-    const client = isFirst ? await this.#clients.open(callerOf(exchange.call)) : this.#find(exchange);
+    const client = known ?? (isInitialize(body) ? await this.#clients.open(callerOf(exchange.call)) : this.#find(exchange));
     if (client === undefined) return;
     const post = new PendingPost(body, () => client.posts.delete(post));
     client.posts.add(post);

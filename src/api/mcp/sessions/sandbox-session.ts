@@ -4,32 +4,53 @@ import type { BlockedList } from "../blocked-paths.js";
 import { limitExceeded } from "../limits.js";
 import { KeptOutputs } from "./kept-outputs.js";
 
-export type SandboxSessionParts = Pick<SandboxSession, "id" | "directory" | "workdir" | "blocked" | "processes"> & {
+export type SandboxSessionParts = Pick<SandboxSession, "id" | "blocked" | "processes"> & {
   readonly maxOutputBytes: number;
 };
+
+/** Where a session works. */
+export interface SessionPlace {
+  /** As file operations have it: absolute in the root. */
+  readonly directory: string;
+  /** The same, as commands see it. */
+  readonly workdir: string;
+}
 
 /** What agents call a sandbox: a working directory, and the processes that end with it. */
 export class SandboxSession {
   /** `workflow_42_sandbox`. */
   readonly id: string;
-  /** Where it works, as file operations have it: absolute in the root. */
-  readonly directory: string;
-  /** The same, as commands see it. */
-  readonly workdir: string;
   /** What its files may not be. */
   readonly blocked: BlockedList;
   readonly processes: ProcessScope;
   readonly outputs: KeptOutputs;
+  #place: (() => SessionPlace) | undefined;
   readonly #ended = new AbortController();
   #filesCreated = 0;
 
-  constructor({ id, directory, workdir, blocked, processes, maxOutputBytes }: SandboxSessionParts) {
+  constructor({ id, blocked, processes, maxOutputBytes }: SandboxSessionParts) {
     this.id = id;
-    this.directory = directory;
-    this.workdir = workdir;
     this.blocked = blocked;
     this.processes = processes;
     this.outputs = new KeptOutputs(id, maxOutputBytes);
+  }
+
+  /** @throws why it has none: its caller may not make a directory there. */
+  get place(): SessionPlace {
+    if (this.#place === undefined) throw new Error(`the session ${this.id} has no place yet`);
+    return this.#place();
+  }
+
+  /** @param make throws when it cannot: then those fail who ask for the place, and others do not. */
+  settle(make: () => SessionPlace): void {
+    try {
+      const place = make();
+      this.#place = () => place;
+    } catch (error) {
+      this.#place = () => {
+        throw error;
+      };
+    }
   }
 
   /** Aborted when it ends. */

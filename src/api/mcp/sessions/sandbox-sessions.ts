@@ -39,15 +39,15 @@ export class SandboxSessions {
     return this.#open.get(keyOf(caller, id))?.session;
   }
 
-  /** Runs a call in a session, which is opened when it is not. @throws SESSION_LIMIT_REACHED, what making its directory throws. */
+  /** Runs a call in a session, which is opened when it is not. @throws SESSION_LIMIT_REACHED. */
   async use<T>(caller: Caller, id: string, run: (session: SandboxSession, created: boolean) => Promise<T>): Promise<T> {
     const known = this.#open.get(keyOf(caller, id));
     const entry = known ?? this.#create(caller, id);
     clearTimeout(entry.idle);
     entry.callsInProgress++;
     try {
-      // It may have been removed meanwhile.
-      if (known !== undefined) makeSessionDirectory(this.#sandbox, this.#settings, caller, id);
+      // It may have been removed since the last call.
+      entry.session.settle(() => makeSessionDirectory(this.#sandbox, this.#settings, caller, id));
       return await run(entry.session, known === undefined);
     } finally {
       entry.callsInProgress--;
@@ -75,10 +75,9 @@ export class SandboxSessions {
       throw new PicodError("SESSION_LIMIT_REACHED", message, { limit: "sessions", value: String(MAX_SESSIONS) });
     }
     const { processes, defaults } = this.#sandbox;
-    const place = makeSessionDirectory(this.#sandbox, this.#settings, caller, id);
     const scope = processes.openScope(defaults.killGraceMs);
     const common = { blocked: this.#blocked, maxOutputBytes: MAX_OUTPUT_BYTES };
-    const session = new SandboxSession({ id, ...place, ...common, processes: scope });
+    const session = new SandboxSession({ id, ...common, processes: scope });
     const { sessionMaxLifetimeMs } = this.#settings;
     const end = () => void this.close(caller, id, "its --session-max-lifetime is over");
     const entry = { session, lifetime: setTimeout(end, sessionMaxLifetimeMs).unref(), idle: undefined, callsInProgress: 0 };

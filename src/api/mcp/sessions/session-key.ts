@@ -32,9 +32,9 @@ export function newSessionId(): string {
   return `session_${randomUUID().slice(0, 8)}_sandbox`;
 }
 
-/** The same for calls of the same caller, whatever its token is now. */
-export function callerKey({ how, name }: Caller): string {
-  return JSON.stringify([how, name]);
+/** The same for calls of the same caller, whatever its token is now; with another capability it is another one. */
+export function callerKey({ how, name, capability }: Caller): string {
+  return JSON.stringify([how, name, ...(capability === undefined ? [] : [capability.name])]);
 }
 
 /** Callers do not meet in each other's directories, whatever they call their sessions. */

@@ -10,7 +10,7 @@ import { Root } from "../../../os/root.js";
 import { resolveAccess, resolveFilePath } from "../../../resolve-file.js";
 import type { Sandbox } from "../../../sandbox.js";
 import { BlockedPaths } from "../blocked-paths.js";
-import type { SandboxSession } from "./sandbox-session.js";
+import type { SandboxSession, SessionPlace } from "./sandbox-session.js";
 import { directoryNameOf } from "./session-key.js";
 
 /** Below where callers work, unless `--session-dir` says where. */
@@ -31,7 +31,7 @@ export function makeSessionDirectory(
   config: Pick<Config, "sessionDir">,
   caller: Caller,
   sessionId: string,
-): Pick<SandboxSession, "directory" | "workdir"> {
+): SessionPlace {
   const access = resolveAccess(sandbox, "", caller);
   const path = posix.join(baseFor(sandbox, config, caller, access), directoryNameOf(caller, sessionId));
   makeDirectory(access, path);
@@ -58,18 +58,30 @@ export function resolveSessionPath(
   path: string,
 ): NamedPath {
   const access = resolveAccess(sandbox, "", caller);
-  const { directory, workdir, blocked } = session;
-  const rules = new BlockedPaths({ blocked, home: access.user.home, granted: access.root.guard?.rules, except: workdir });
+  const isAbsolute = path.startsWith("/") || path.startsWith("~");
+  const place = isAbsolute ? placeIfAny(session) : session.place;
+  const { blocked } = session;
+  const except = place?.workdir;
+  const rules = new BlockedPaths({ blocked, home: access.user.home, granted: access.root.guard?.rules, except });
   const within = (prefixes: readonly string[] | undefined) => ({ ...access, root: new Root(access.root, prefixes, rules) });
-  if (path.startsWith("/") || path.startsWith("~")) {
+  if (isAbsolute || place === undefined) {
     const absolute = resolveFilePath(sandbox, access, toInner(sandbox, path));
     const named = within(caller === undefined ? [] : caller.pathPrefixes);
     return { access: named, path: absolute, shown: toShown(sandbox, absolute) };
   }
+  const { directory } = place;
   const asked = resolveFilePath(sandbox, access, path === "" ? path : `${directory}/${path}`);
   const normal = posix.normalize(path);
   if (normal === ".." || normal.startsWith("../") || !access.root.mayHold(directory)) throw outsideSession(path);
   return { access: within([directory]), path: asked, shown: toShown(sandbox, posix.join(directory, normal)) };
+}
+
+function placeIfAny(session: SandboxSession): SessionPlace | undefined {
+  try {
+    return session.place;
+  } catch {
+    return undefined;
+  }
 }
 
 function outsideSession(path: string): PicodError {

@@ -23,21 +23,24 @@ export function createCloseTool(sandbox: Sandbox, sessions: SandboxSessions): To
     },
     outputSchema: {
       type: "object",
-      properties: { closed: { type: "boolean" }, session_id: { type: "string" } },
+      properties: { closed: { type: "boolean", description: "False when it was not open." }, session_id: { type: "string" } },
       required: ["closed", "session_id"],
     },
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
-    async run({ remove_files: removeFiles = false }: { remove_files?: boolean }, { session, call, callerSignal }) {
+    async run(
+      { remove_files: removeFiles = false }: { remove_files?: boolean },
+      { session, sessionCreated, call, callerSignal },
+    ) {
       const caller = callerOf(call);
       if (removeFiles && !fulfils(caller.scopes, "files:write")) {
         throw new PicodError("SCOPE_MISSING", `remove_files needs the scope files:write, which ${caller.name} does not have`);
       }
       const closed = await sessions.close(caller, session.id, "it was closed");
       if (removeFiles) {
-        const { access, path } = resolveSessionPath(sandbox, session, caller, session.workdir);
+        const { access, path } = resolveSessionPath(sandbox, session, caller, session.place.workdir);
         await remove(access, path, { recursive: true, missingOk: true }, callerSignal);
       }
-      return { structured: { closed, session_id: session.id } };
+      return { structured: { closed: closed && !sessionCreated, session_id: session.id } };
     },
   };
 }

@@ -33,8 +33,10 @@ export function createOpenTool({ imageName }: Pick<Config, "imageName">): Tool {
         const message = `cannot open a sandbox of the image ${image}: this one is ${imageName}, and it makes no others`;
         throw new PicodError("IMAGE_NOT_AVAILABLE", message, { image: imageName });
       }
-      const { id, workdir } = session;
-      return { structured: { session_id: id, image: imageName, workdir, status: "ready", created: sessionCreated } };
+      const { id, place } = session;
+      return {
+        structured: { session_id: id, image: imageName, workdir: place.workdir, status: "ready", created: sessionCreated },
+      };
     },
   };
 }
