@@ -1,4 +1,5 @@
 import { closeSync } from "node:fs";
+import { PicodError } from "../errors/picod-error.js";
 import { withFileRightsOf } from "../os/credentials.js";
 import { describeErrno, errnoName, withPath } from "../os/system-error.js";
 import { isTemporaryName } from "../os/temporary-name.js";
@@ -64,5 +65,6 @@ function* walkAndUnreadable(fd: number, above: string, maxDepth: number): Genera
 }
 
 export function toUnreadable(path: string, error: unknown): UnreadableEntry {
-  return { path, reason: errnoName(error) ?? "", message: describeErrno(error as NodeJS.ErrnoException) };
+  const reason = error instanceof PicodError ? error.reason : (errnoName(error) ?? "");
+  return { path, reason, message: describeErrno(error as NodeJS.ErrnoException) };
 }

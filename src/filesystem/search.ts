@@ -129,7 +129,7 @@ function openBelow(
       open.add(fd);
       return { fd, relativePath };
     } catch (error) {
-      const errno = errnoName(error) ?? "";
+      const errno = error instanceof PicodError ? error.reason : (errnoName(error) ?? "");
       if (errno === "" || SCARCE.includes(errno)) throw error;
       if (!VANISHED.includes(errno)) unreadable.add(relativePath, error);
       return undefined;

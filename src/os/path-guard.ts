@@ -190,7 +190,8 @@ export class PathGuard {
   /** @throws ENOENT in a directory that is gone. */
   pathIn(directoryFd: number, name: string): string | typeof OWN | undefined {
     const above = knownPathOf(directoryFd);
-    if (above === undefined) throw systemError("open", name, osConstants.errno.ENOENT);
+    if (above === undefined && fstatSync(directoryFd).nlink === 0) throw systemError("open", name, osConstants.errno.ENOENT);
+    if (above === undefined) return undefined;
     if (name === "." || name === "") return this.#judged(above);
     return this.#judged(above === "/" ? `/${name}` : `${above}/${name}`);
   }

@@ -1,5 +1,6 @@
 import { fstatSync, lstatSync, readlinkSync } from "node:fs";
 import { decodePath } from "./path-bytes.js";
+import { errnoName } from "./system-error.js";
 
 const DELETED = Buffer.from(" (deleted)");
 
@@ -13,10 +14,20 @@ export function realPathOf(fd: number): string {
  * is also what a name may end in.
  */
 export function knownPathOf(fd: number): string | undefined {
-  const bytes = readlinkSync(`/proc/self/fd/${fd}`, "buffer");
-  if (bytes[0] !== 0x2f) return undefined;
+  const bytes = tryReadLink(fd);
+  if (bytes?.[0] !== 0x2f) return undefined;
   if (bytes.subarray(-DELETED.length).equals(DELETED) && !isAt(bytes, fd)) return undefined;
   return decodePath(bytes);
+}
+
+/** Undefined for a path that is longer than the kernel tells. */
+function tryReadLink(fd: number): Buffer | undefined {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`, "buffer");
+  } catch (error) {
+    if (errnoName(error) !== "ENAMETOOLONG") throw error;
+    return undefined;
+  }
 }
 
 function isAt(path: Buffer, fd: number): boolean {

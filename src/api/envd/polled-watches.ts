@@ -30,16 +30,17 @@ export class PolledWatches {
     return id;
   }
 
-  /** @throws not_found. */
-  find(id: string): PolledWatch {
+  /** @param by who may open the same as whoever has made it. @throws not_found. */
+  find(id: string, by: EnvdAccess): PolledWatch {
     const found = this.#byId.get(id);
-    if (found === undefined) throw new ConnectError(`watcher with id ${id} not found`, Code.NotFound);
+    if (found?.access.root.confinement !== by.root.confinement)
+      throw new ConnectError(`watcher with id ${id} not found`, Code.NotFound);
     return found;
   }
 
   /** @throws not_found. */
-  remove(id: string): void {
-    this.find(id).watch.close();
+  remove(id: string, by: EnvdAccess): void {
+    this.find(id, by).watch.close();
     this.#byId.delete(id);
   }
 }

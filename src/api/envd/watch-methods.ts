@@ -13,6 +13,7 @@ import {
 } from "../../gen/envd/filesystem/filesystem_pb.js";
 import type { Readiness } from "../../readiness.js";
 import type { Sandbox } from "../../sandbox.js";
+import type { EnvdAccess } from "./access.js";
 import { assertDirectory, type Resolve } from "./directory-methods.js";
 import { tryDescribe } from "./entry-info.js";
 import { keepaliveMs } from "./following.js";
@@ -37,6 +38,10 @@ export function createWatchMethods(
   readiness: Readiness,
 ): Pick<ServiceImpl<typeof Filesystem>, WatchMethods> {
   const polled = new PolledWatches();
+
+  function accessOf(context: HandlerContext): EnvdAccess {
+    return resolve("/", context)[0];
+  }
 
   function prepare(request: WatchDirRequest | CreateWatcherRequest, context: HandlerContext): PolledWatch {
     const [access, path] = resolve(request.path, context);
@@ -87,15 +92,15 @@ export function createWatchMethods(
         }
       }),
 
-    getWatcherEvents: ({ watcherId }: GetWatcherEventsRequest) =>
+    getWatcherEvents: ({ watcherId }: GetWatcherEventsRequest, context: HandlerContext) =>
       withCodes({}, async () => {
-        const found = polled.find(watcherId);
+        const found = polled.find(watcherId, accessOf(context));
         await found.watch.settled();
         return { events: found.watch.take().map((event) => toEvent(found, event)) };
       }),
 
-    removeWatcher({ watcherId }: RemoveWatcherRequest) {
-      polled.remove(watcherId);
+    removeWatcher({ watcherId }: RemoveWatcherRequest, context: HandlerContext) {
+      polled.remove(watcherId, accessOf(context));
       return {};
     },
   };

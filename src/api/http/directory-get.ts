@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { PicodError } from "../../errors/picod-error.js";
 import type { Access } from "../../filesystem/access.js";
 import type { EntryInfo } from "../../filesystem/entry-info.js";
 import { followLinks } from "../../filesystem/follow-links.js";
@@ -44,7 +45,7 @@ function tryStat(access: Access, path: string): EntryInfo | undefined {
   try {
     return stat(access, followLinks(access, path) ?? path, true);
   } catch (error) {
-    if (errnoName(error) === undefined) throw error;
+    if (errnoName(error) === undefined && !(error instanceof PicodError)) throw error;
     return undefined;
   }
 }

@@ -77,6 +77,7 @@ function toOptions({ atomic, maxBytes, maxEntries, preserveOwner, sha256 }: Writ
 }
 
 function toUnreadableEntry({ path, error }: Unreadable) {
+  if (error instanceof PicodError) return { path, reason: error.reason, message: error.message };
   const reason = errnoName(error) ?? "";
   return { path, reason, message: error instanceof Error && reason !== "" ? describeErrno(error) : "it cannot be read" };
 }

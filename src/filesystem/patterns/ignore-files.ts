@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, readSync } from "node:fs";
 import { constants as osConstants } from "node:os";
+import { PicodError } from "../../errors/picod-error.js";
 import { O_PATH, openIn } from "../../os/root.js";
 import { errnoName, systemError } from "../../os/system-error.js";
 import type { PathFilter } from "./path-filter.js";
@@ -25,6 +26,8 @@ export function addIgnoreFiles(filter: PathFilter, directoryFd: number, relative
       if (content !== "") filter.addIgnoreFile(relativePath, content);
     } catch (error) {
       if (error instanceof RangeError) onUnreadable(path, tooBig(path));
+      // What may not be read is not there.
+      else if (error instanceof PicodError) continue;
       else if (errnoName(error) === undefined) throw error;
       else if (!ABSENT.includes(errnoName(error) ?? "")) onUnreadable(path, error);
     }

@@ -1,3 +1,4 @@
+import { PicodError } from "../../errors/picod-error.js";
 import { describeErrno, errnoName } from "../../os/system-error.js";
 
 /** So many are named; the rest is only counted. */
@@ -6,7 +7,7 @@ const MAX_NAMED = 100;
 /** Something that was passed over. */
 export interface UnreadableEntry {
   readonly path: string;
-  /** Name of the errno. */
+  /** Name of the errno, or the reason. */
   readonly reason: string;
   /** For a person. */
   readonly message: string;
@@ -26,6 +27,7 @@ export class Unreadable {
     this.count++;
     if (this.named.length === MAX_NAMED) return;
     const message = describeErrno(error as NodeJS.ErrnoException);
-    this.named.push({ path: this.#above + relativePath, reason: errnoName(error) ?? "EIO", message });
+    const reason = error instanceof PicodError ? error.reason : (errnoName(error) ?? "EIO");
+    this.named.push({ path: this.#above + relativePath, reason, message });
   }
 }

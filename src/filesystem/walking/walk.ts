@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { PicodError } from "../../errors/picod-error.js";
 import { withFileRightsOf } from "../../os/credentials.js";
 import { type FileStats, isDirectory, readNames, statIn } from "../../os/directory.js";
 import { decodePath } from "../../os/path-bytes.js";
@@ -132,7 +133,7 @@ export function passingOver<T>(relativePath: string, options: WalkOptions, call:
 }
 
 function passOver(relativePath: string, options: WalkOptions, error: unknown): void {
-  const errno = errnoName(error) ?? "";
+  const errno = error instanceof PicodError ? error.reason : (errnoName(error) ?? "");
   if (errno === "" || SCARCE.includes(errno)) throw error;
   if (!VANISHED.includes(errno)) options.onUnreadable(relativePath, error);
 }

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync } from "node:fs";
 import { constants } from "node:os";
 import { posix } from "node:path";
+import { PicodError } from "../../errors/picod-error.js";
 import { withFileRightsOf } from "../../os/credentials.js";
 import { IN } from "../../os/inotify.js";
 import { knownPathOf } from "../../os/real-path.js";
@@ -281,7 +282,7 @@ export class WatchTree implements TreeWatcher<WatchNode>, ScannedTree {
 
   #onScanFailed(node: WatchNode, error: unknown): void {
     if (this.closed) return;
-    if (errnoName(error) === undefined) throw error;
+    if (errnoName(error) === undefined && !(error instanceof PicodError)) throw error;
     if (node === this.#root) this.#end("it cannot be read any more");
     else if (!VANISHED.includes(errnoName(error) ?? "")) this.unwatched(node.path, error);
   }
@@ -334,7 +335,8 @@ export class WatchTree implements TreeWatcher<WatchNode>, ScannedTree {
     try {
       return this.#openRoot();
     } catch (error) {
-      if (this.#opened && [...VANISHED, "EACCES"].includes(errnoName(error) ?? "")) this.#end("its path leads to it no longer");
+      const isElsewhere = error instanceof PicodError || [...VANISHED, "EACCES"].includes(errnoName(error) ?? "");
+      if (this.#opened && isElsewhere) this.#end("its path leads to it no longer");
       throw error;
     }
   }

@@ -1,5 +1,6 @@
 import { closeSync, constants } from "node:fs";
 import { posix } from "node:path";
+import { PicodError } from "../../errors/picod-error.js";
 import { changeOwner } from "../../os/attributes.js";
 import { makeDirectoryIn, O_PATH, openIn, removeMadeDirectoryIn } from "../../os/root.js";
 import { errnoName } from "../../os/system-error.js";
@@ -70,8 +71,9 @@ export function removeMadeDirectories(access: Access, made: readonly string[]): 
         closeSync(parentFd);
       }
     } catch (error) {
-      // Others use it by now, or have removed it.
-      if (!["ENOTEMPTY", "EEXIST", "ENOENT", "EBUSY"].includes(errnoName(error) ?? "")) throw error;
+      // Others use it by now, or have removed it, or have moved it to where it may not be removed.
+      if (!(error instanceof PicodError) && !["ENOTEMPTY", "EEXIST", "ENOENT", "EBUSY"].includes(errnoName(error) ?? ""))
+        throw error;
     }
   }
 }
