@@ -256,6 +256,25 @@ describe("a name", () => {
     expect((await readWhole(only, at("in/x (deleted)"))).content.toString()).toBe("there");
   });
 
+  it("that lies so deep that the kernel tells no path of it is not shown, and keeps nothing else from being shown", async () => {
+    using places = makePlaces();
+    const { at } = places;
+    const access = accessGranted({ readPaths: [at("in/**")], writePaths: [at("in/**")] });
+    const script = `
+import os, sys
+os.chdir(sys.argv[1])
+for level in range(20):
+  os.mkdir("x" * 250)
+  os.chdir("x" * 250)
+open("deepest", "w")
+`;
+    execFileSync("python3", ["-c", script, at("in/d")]);
+    const shown = (await listed(access, at("in"))).map((path) => path.length);
+    expect(shown).toContain(at("in/file").length);
+    expect(Math.max(...shown)).toBeGreaterThan(3_500);
+    expect(Math.max(...shown)).toBeLessThan(4_500);
+  });
+
   it("of the form that PicoD keeps for itself is nobody's", async () => {
     using places = makePlaces();
     const { at } = places;

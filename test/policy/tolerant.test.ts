@@ -1,8 +1,7 @@
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { connectTo } from "../helpers/clients.js";
-import { makeDeep } from "../helpers/deep-directory.js";
 import { temporaryDirectory } from "../helpers/temporary-directory.js";
 import { askAs } from "../helpers/with-token.js";
 import { all } from "../rpc/support/file-calls.js";
@@ -81,17 +80,5 @@ describe("what a policy denies in the middle of a call", () => {
     await clients.filesystem.abortUpload({ uploadId: "up" });
     expect((await clients.filesystem.stat({ path: at("in/file") })).entry?.name).toBe("file");
     expect(readFileSync(at("out/secret"), "utf8")).toBe(SECRET);
-  });
-
-  it("is what lies so deep that the kernel tells no path of it", async () => {
-    using base = temporaryDirectory();
-    furnish(base.path);
-    mkdirSync(`${base.path}/in/abyss`);
-    writeFileSync(`${base.path}/in/abyss/file`, "x");
-    makeDeep(`${base.path}/in/abyss`, 2200);
-    await using daemon = await startWithPolicy(base.path, policyFor(base.path));
-    await using clients = connectTo(daemon.url, { token: "worker" });
-    const listed = await all(clients.filesystem.listDirectory({ path: `${base.path}/in/abyss`, depth: 0 }));
-    expect(text(listed)).toContain("in/abyss/file");
   });
 });
