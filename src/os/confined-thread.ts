@@ -45,6 +45,7 @@ export class ConfinedThread {
   readonly #worker: Worker;
   readonly #answer = new Int32Array(new SharedArrayBuffer(ANSWER_BYTES));
   #answers = 0;
+  #isBroken = false;
 
   /** Returns when the thread is confined. @throws the errno of what the kernel or the daemon's rights do not allow. */
   constructor(options: ConfinedThreadOptions) {
@@ -80,6 +81,11 @@ export class ConfinedThread {
     return { fd, listenFd: listenFd < 0 ? undefined : listenFd };
   }
 
+  /** It did not answer, and is not used any longer. */
+  get isBroken(): boolean {
+    return this.#isBroken;
+  }
+
   /** Whether all but `writable` is read-only. */
   get isReadOnly(): boolean {
     return this.#answer[ANSWER.isReadOnly] === 1;
@@ -101,6 +107,8 @@ export class ConfinedThread {
 
   #await(what: string, path?: string): void {
     if (Atomics.wait(this.#answer, ANSWER.count, this.#answers, ANSWER_WITHIN_MS) === "timed-out") {
+      this.#isBroken = true;
+      this.close();
       throw new Error(`cannot ${what}: the confined thread does not answer`);
     }
     this.#answers++;

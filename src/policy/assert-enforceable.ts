@@ -5,8 +5,7 @@ import { describeErrno } from "../os/system-error.js";
 import type { Capability } from "./capability.js";
 import { fileGrants, type ProgramSearch } from "./file-grants.js";
 import { toHierarchy } from "./hierarchy.js";
-import { parseDestination } from "./network/domain-list.js";
-import { hasWholeNetwork, isUnconfined, WHOLE_NETWORK } from "./unconfined.js";
+import { hasWholeNetwork, isUnconfined } from "./unconfined.js";
 
 /** The first that confines signals and abstract unix sockets: Linux 6.12. Without it, commands reach the processes of others. */
 const REQUIRED_ABI = 6;
@@ -20,7 +19,6 @@ export function assertEnforceable(capabilities: Iterable<Capability>, search: Pr
   const confined = [...capabilities].filter((capability) => capability.shell !== undefined && !isUnconfined(capability));
   for (const capability of confined) {
     assertHierarchies(capability);
-    assertDomains(capability);
     fileGrants(capability, search);
   }
   const [first] = confined;
@@ -59,18 +57,6 @@ function assertHierarchies(capability: Capability): void {
   const why = "with a shell permission the kernel holds commands to its paths, and it knows DIR/** and exact paths alone";
   throw refusal(capability, `permissions.filesystem: ${JSON.stringify(unknown)}: ${why}`);
 }
-
-function assertDomains(capability: Capability): void {
-  const names = capability.network.allowedDomains.filter((domain) => domain !== WHOLE_NETWORK);
-  const bad = names.find((domain) => parseDestination(bracketed(domain.replace(/^\*\./, "")), 1) === undefined);
-  if (bad === undefined) return;
-  throw refusal(
-    capability,
-    `permissions.network: ${JSON.stringify(bad)}: expected a name, *.name, an address, or one with :port`,
-  );
-}
-
-const bracketed = (domain: string) => (/^[\da-f.]*:[\da-f:.]*:[\da-f.]*$/i.test(domain) ? `[${domain}]` : domain);
 
 function refusal({ name }: Capability, why: string): Error {
   return new Error(`capability ${name}: ${why}`);

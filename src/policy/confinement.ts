@@ -147,7 +147,7 @@ class KeptThread implements Spawner {
   }
 
   isCurrent(): boolean {
-    return [...this.#watched].every(([path, stamp]) => stampOf(path) === stamp);
+    return !this.#thread.isBroken && [...this.#watched].every(([path, stamp]) => stampOf(path) === stamp);
   }
 
   /** A program on a terminal opens that by its path, and no other: it gets a thread of its own, which goes when it has started. */

@@ -1,13 +1,14 @@
 import { ConfigError } from "../auth/token.js";
 import { readConfigFile } from "../config-file.js";
 import type { Capability, CapabilityLimits, FilesystemPermissions, NetworkPermissions, ShellPermissions } from "./capability.js";
+import { isListable } from "./network/domain-list.js";
 import { PathGlob } from "./path-glob.js";
 import { PolicyTable } from "./policy-table.js";
+import { WHOLE_NETWORK } from "./unconfined.js";
 
 const MAX_POLICY_FILE_BYTES = 1024 * 1024;
 const NAME = /^[\w.-]{1,64}$/;
 const VARIABLE = /^([A-Za-z_]\w*\*?|\*)$/;
-const DOMAIN = /^(\*|(\*\.)?([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)$/;
 
 /** What a policy file says. */
 export interface ParsedPolicy {
@@ -76,9 +77,10 @@ function parseShell(permissions: PolicyTable): ShellPermissions {
 
 function parseNetwork(permissions: PolicyTable): NetworkPermissions {
   const table = permissions.table("network", ["allowed_domains"]);
-  const what = "a name of a host in lower case, *.example.org, or *";
+  const what = "a name of a host in lower case, *.example.org, an address, one of these with :port, or *";
   return {
-    allowedDomains: table.texts("allowed_domains", (text) => expected(DOMAIN.test(text), text, what)) ?? [],
+    allowedDomains:
+      table.texts("allowed_domains", (text) => expected(text === WHOLE_NETWORK || isListable(text), text, what)) ?? [],
   };
 }
 

@@ -6,7 +6,7 @@ import type { LineRules, Objection } from "../policy/commands/judge-line.js";
 import { locateProgram } from "../policy/commands/program-lookup.js";
 import { mayBeSet } from "../policy/commands/variables.js";
 import type { Confinement } from "../policy/confinement.js";
-import { covers, toHierarchies } from "../policy/hierarchy.js";
+import { covers, toHierarchies, toHierarchy } from "../policy/hierarchy.js";
 import { policyDenied } from "../policy/policy-denied.js";
 import { isUnconfined } from "../policy/unconfined.js";
 import type { Command, ResourceLimits } from "./command.js";
@@ -17,6 +17,11 @@ export function permitEnvironment(capability: Capability, requested: Readonly<Re
   if (shell === undefined) throw policyDenied(capability, "shell", "commands", "it grants none");
   const refused = Object.keys(requested).find((name) => !mayBeSet(name, shell.env ?? []));
   if (refused !== undefined) throw policyDenied(capability, "shell.env", refused, "shell.env does not let a request set it");
+}
+
+/** `working_directory` for a user with that home directory. */
+export function workingDirectoryOf({ shell }: Capability, home: string): string | undefined {
+  return shell?.workingDirectory === undefined ? undefined : toHierarchy(shell.workingDirectory, home)?.path;
 }
 
 /**
@@ -32,8 +37,10 @@ export function permitDirectory(
   const { filesystem, shell } = capability;
   const real = withFileRightsOf({ user }, () => realpathSync(path));
   const { workingDirectory } = shell ?? {};
-  const globs = workingDirectory === undefined ? (filesystem?.readPaths ?? []) : [`${workingDirectory.replace(/\/$/, "")}/**`];
-  if (toHierarchies(globs, user.home).some((hierarchy) => covers(hierarchy, real))) return real;
+  const within = workingDirectoryOf(capability, user.home);
+  const allowed =
+    within === undefined ? toHierarchies(filesystem?.readPaths ?? [], user.home) : [{ path: within, isWhole: true }];
+  if (allowed.some((hierarchy) => covers(hierarchy, real))) return real;
   if (workingDirectory !== undefined) {
     throw policyDenied(capability, "shell.working_directory", real, `it is not within ${workingDirectory}`);
   }

@@ -13,7 +13,7 @@ import {
   type ResourceLimits,
 } from "./command.js";
 import { buildEnvironment, type EnvironmentSources, PROCESS_ID_VARIABLE } from "./environment.js";
-import { permitCommand, permitDirectory, permitEnvironment, permitLimits } from "./permit-command.js";
+import { permitCommand, permitDirectory, permitEnvironment, permitLimits, workingDirectoryOf } from "./permit-command.js";
 
 /** What the daemon's configuration decides about commands. */
 export interface CommandDefaults {
@@ -71,7 +71,7 @@ export function resolveCommand(
   const user = resolveUser(users, options.user === "" ? defaults.user : options.user);
   const shell = defaults.shell ?? defaultShell();
   const argv = argumentVector(options.command, shell, permitLimits(capability, options.limits));
-  const workdir = capability?.shell?.workingDirectory ?? defaults.workdir;
+  const workdir = (capability && workingDirectoryOf(capability, user.home)) ?? defaults.workdir;
   const base = workingDirectory(user, workdir);
   // As with sshd, a user whose home directory is missing starts in the root.
   const start = workdir !== undefined || canEnter(base, user) ? base : "/";

@@ -27,6 +27,16 @@ function normalize(host: string): string {
   return /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(ascii) ? ascii : "";
 }
 
+/** Whether that may stand in `allowed_domains`: in lower case, a name, `*.name`, an address, or one of these with a port. */
+export function isListable(domain: string): boolean {
+  return domain === domain.toLowerCase() && parseEntry(domain.replace(/^\*\./, "")) !== undefined;
+}
+
+/** An address of IPv6 needs brackets only for a port. */
+function parseEntry(name: string): Destination | undefined {
+  return parseDestination(isIP(name) === 6 ? `[${name}]` : name, HTTPS_PORT);
+}
+
 /** The names and addresses of `allowed_domains`. */
 export class DomainList {
   readonly #entries: readonly { readonly host: string; readonly port: number | undefined; readonly below: boolean }[];
@@ -35,10 +45,9 @@ export class DomainList {
     this.#entries = domains.flatMap((domain) => {
       const below = domain.startsWith("*.");
       const name = below ? domain.slice(2) : domain;
-      const isAddress = isIP(name) === 6;
-      const destination = parseDestination(isAddress ? `[${name}]` : name, HTTPS_PORT);
+      const destination = parseEntry(name);
       if (destination === undefined) return [];
-      const port = !isAddress && /:\d+$/.test(name) ? destination.port : undefined;
+      const port = isIP(name) !== 6 && /:\d+$/.test(name) ? destination.port : undefined;
       return [{ host: destination.host, port, below }];
     });
   }
