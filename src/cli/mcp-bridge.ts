@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { openBridge } from "../api/mcp/bridge/open-bridge.js";
+import { openBridge } from "../api/mcp/stdio/open-bridge.js";
 import { resolveToken } from "../auth/resolve-token.js";
 import { ConfigError } from "../auth/token.js";
 import type { Config } from "../config.js";

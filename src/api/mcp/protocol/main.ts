@@ -5,9 +5,9 @@ import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import type { EventStore } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { Ajv } from "ajv";
-import { Bridge, type BridgeOptions } from "../bridge/bridge.js";
-import { createRemoteFetch } from "../bridge/remote-fetch.js";
 import type { Validate } from "../tool-server.js";
+import { Bridge, type BridgeOptions } from "./bridge/bridge.js";
+import { createRemoteFetch } from "./bridge/remote-fetch.js";
 import { createMcpServer, type McpServerOptions, type RequestOrigin } from "./mcp-server.js";
 
 /* The whole of the SDK is a bundle of its own, of which this is the entry: what it needs of the daemon it is given. */
