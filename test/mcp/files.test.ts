@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Daemon, startDaemon } from "../helpers/start-daemon.js";
+import { type Daemon, startDaemon, TOKEN } from "../helpers/start-daemon.js";
 import { connectMcp } from "./connect.js";
 
 const workdir = mkdtempSync(join(tmpdir(), "picod-mcp-"));
@@ -55,6 +55,35 @@ describe("a file", () => {
     await expect(mcp.failure("sandbox_fs_read", { path: "" })).resolves.toMatchObject({ reason: "INVALID_ARGUMENT" });
     await expect(mcp.failure("sandbox_fs_read", { path: "a\u0000b" })).resolves.toMatchObject({ reason: "INVALID_PATH" });
     await expect(mcp.failure("sandbox_fs_read", { path: "." })).resolves.toMatchObject({ reason: "NOT_A_REGULAR_FILE" });
+  });
+
+  it("that is large is read by few at once, and in a batch all the same", async () => {
+    await using mcp = await connectMcp(daemon);
+    const content = Buffer.alloc(2 * 1024 * 1024, "large").toString("utf8");
+    await mcp.call("sandbox_fs_write", { path: "large", content });
+    const read = () => mcp.call("sandbox_fs_read", { path: "large" }).then((result) => result.content === content);
+    const cut = new AbortController();
+    const given = mcp.call("sandbox_fs_read", { path: "large" }, { signal: cut.signal });
+    cut.abort();
+    await expect(given).rejects.toThrow();
+    expect(await Promise.all(Array.from({ length: 8 }, read))).toEqual(Array.from({ length: 8 }, () => true));
+    const calls = Array.from({ length: 5 }, (_, index) => ({
+      jsonrpc: "2.0",
+      id: `batch-${index}`,
+      method: "tools/call",
+      params: { name: "sandbox_fs_read", arguments: { path: "large" } },
+    }));
+    const answer = await fetch(`${daemon.url}/mcp`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${TOKEN}`,
+        accept: "application/json, text/event-stream",
+        "content-type": "application/json",
+        "mcp-session-id": mcp.transport.sessionId ?? "",
+      },
+      body: JSON.stringify(calls),
+    });
+    expect((await answer.text()).match(/"id":"batch-\d"/g)?.length).toBe(5);
   });
 
   it("is read in parts that cut no character", async () => {

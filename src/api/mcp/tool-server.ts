@@ -36,6 +36,8 @@ export interface ToolRequest {
   /** The session of whoever names none. */
   readonly ownSessionId: string;
   readonly abortSignal: AbortSignal;
+  /** Resolves when the answer has left; undefined: as soon as there is one. */
+  readonly answered?: Promise<void> | undefined;
   readonly onProgress: ((progress: Progress) => void) | undefined;
 }
 
@@ -74,9 +76,12 @@ export class ToolServer {
   /** Runs a tool. Never rejects: what goes wrong is an answer. */
   async call(name: string, input: object, request: ToolRequest): Promise<ToolAnswer> {
     let answer: ToolAnswer | undefined;
+    const made = Promise.withResolvers<void>();
+    const { answered = made.promise } = request;
     await this.#parts.runSubcall(request.call, `mcp/${name}`, async (call) => {
-      answer = await this.#answer(call, request.abortSignal, () => this.#run(name, input, { ...request, call }));
+      answer = await this.#answer(call, request.abortSignal, () => this.#run(name, input, { ...request, call, answered }));
     });
+    made.resolve();
     return answer ?? { failure: toFailure(new ConnectError("internal error", Code.Internal)) };
   }
 
@@ -122,11 +127,8 @@ export class ToolServer {
     }
   }
 
-  async #run(
-    name: string,
-    input: object,
-    { call, meta, ownSessionId, abortSignal, onProgress }: ToolRequest,
-  ): Promise<ToolResult> {
+  async #run(name: string, input: object, request: ToolRequest): Promise<ToolResult> {
+    const { call, meta, ownSessionId, abortSignal, answered, onProgress } = request;
     const caller = callerOf(call);
     const tool = this.#tools.get(name);
     if (tool === undefined) throw new PicodError("INVALID_ARGUMENT", `no such tool: ${name}`);
@@ -145,8 +147,13 @@ export class ToolServer {
     abortSignal.throwIfAborted();
     const { sessions, limits } = this.#parts;
     return sessions.use(caller, sessionIdOf(meta) ?? ownSessionId, async (session, sessionCreated) => {
-      const common = { session, sessionCreated, call, limits: limitsOf(limits, caller), onProgress, callerSignal: abortSignal };
-      return tool.run(input, { ...common, abortSignal: AbortSignal.any([abortSignal, session.endedSignal]) });
+      const signal = AbortSignal.any([abortSignal, session.endedSignal]);
+      const waitForRoom = async () => {
+        const slot = await session.largeAnswers.take(signal);
+        void answered?.then(() => slot[Symbol.dispose]());
+      };
+      const common = { session, sessionCreated, call, limits: limitsOf(limits, caller), onProgress, waitForRoom };
+      return tool.run(input, { ...common, callerSignal: abortSignal, abortSignal: signal });
     });
   }
 

@@ -7,6 +7,7 @@ export class PendingPost {
   streamId: string | undefined;
   readonly #unanswered: Set<unknown>;
   readonly #abort = new AbortController();
+  readonly #over = Promise.withResolvers<void>();
   readonly #onOver: () => void;
   #timer: NodeJS.Timeout | undefined;
 
@@ -28,6 +29,11 @@ export class PendingPost {
     return this.#abort.signal;
   }
 
+  /** Resolves when its answers have left, or nobody takes them any longer. */
+  get over(): Promise<void> {
+    return this.#over.promise;
+  }
+
   get isAnswered(): boolean {
     return this.#unanswered.size === 0;
   }
@@ -39,6 +45,7 @@ export class PendingPost {
   /** The last of its answers has left, or nobody asks for it. */
   delivered(): void {
     clearTimeout(this.#timer);
+    this.#over.resolve();
     this.#onOver();
   }
 
@@ -54,6 +61,7 @@ export class PendingPost {
 
   #giveUp(): void {
     this.#abort.abort(new DOMException("the caller has gone", "AbortError"));
+    this.#over.resolve();
     this.#onOver();
   }
 }

@@ -96,10 +96,10 @@ class McpEndpoint {
     isResumed = false,
   ): Promise<void> {
     const { call, abortSignal } = exchange;
-    const response = await client.http.handle(toWebRequest(exchange), body, {
-      call,
-      abortSignal: post?.abortSignal ?? abortSignal,
-    });
+    // Those of a batch leave together: none of them may wait for another one to leave.
+    const answered = Array.isArray(body) ? undefined : post?.over;
+    const origin = { call, abortSignal: post?.abortSignal ?? abortSignal, answered };
+    const response = await client.http.handle(toWebRequest(exchange), body, origin);
     // Before it knows its id, and comes back with it.
     this.#clients.add(client);
     const options: RelayOptions = {

@@ -21,6 +21,8 @@ export interface RequestOrigin {
   readonly call: Call;
   /** Aborted when nobody waits for the answer any longer. */
   readonly abortSignal: AbortSignal;
+  /** Resolves when the answer has left; left out: it does so at once. */
+  readonly answered?: Promise<void> | undefined;
 }
 
 export interface McpServerOptions {
@@ -52,9 +54,10 @@ export function createMcpServer({ version, tools, ownSessionId, originOf }: McpS
   );
 
   function requestOf(extra: Extra): ToolRequest {
-    const { call, abortSignal } = originOf(extra);
+    const { call, abortSignal, answered } = originOf(extra);
     const { signal, _meta: meta = {} } = extra;
-    return { call, meta, ownSessionId, abortSignal: AbortSignal.any([signal, abortSignal]), onProgress: progressTo(extra) };
+    const whole = AbortSignal.any([signal, abortSignal]);
+    return { call, meta, ownSessionId, abortSignal: whole, answered, onProgress: progressTo(extra) };
   }
 
   server.setRequestHandler(ListToolsRequestSchema, (_request, extra) => ({

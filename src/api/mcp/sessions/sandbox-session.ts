@@ -1,4 +1,5 @@
 import type { PicodError } from "../../../errors/picod-error.js";
+import { Slots } from "../../../filesystem/searching/slots.js";
 import type { ProcessScope } from "../../../process/process-scope.js";
 import type { BlockedList } from "../blocked-paths.js";
 import { limitExceeded } from "../limits.js";
@@ -7,6 +8,9 @@ import { KeptOutputs } from "./kept-outputs.js";
 export type SandboxSessionParts = Pick<SandboxSession, "id" | "blocked" | "processes"> & {
   readonly maxOutputBytes: number;
 };
+
+/** Each costs several times the file that it holds, until it has left. */
+const LARGE_ANSWERS_AT_ONCE = 2;
 
 /** Where a session works. */
 export interface SessionPlace {
@@ -24,6 +28,8 @@ export class SandboxSession {
   readonly blocked: BlockedList;
   readonly processes: ProcessScope;
   readonly outputs: KeptOutputs;
+  /** For answers that cost memory. */
+  readonly largeAnswers = new Slots(LARGE_ANSWERS_AT_ONCE);
   #place: (() => SessionPlace) | undefined;
   readonly #ended = new AbortController();
   #filesCreated = 0;

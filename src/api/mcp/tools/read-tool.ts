@@ -6,6 +6,8 @@ import { ENCODING, type Encoding, encodeContent, withoutPartialEnd } from "./con
 import { ofPath, PATH } from "./path-input.js";
 import type { Tool, ToolContext } from "./tool.js";
 
+const LARGE_BYTES = 1024 * 1024;
+
 interface ReadInput {
   readonly path: string;
   readonly encoding?: Encoding;
@@ -48,7 +50,8 @@ export function createReadTool(sandbox: Sandbox): Tool {
   };
 }
 
-async function read(sandbox: Sandbox, input: ReadInput, { session, call, limits, abortSignal }: ToolContext) {
+async function read(sandbox: Sandbox, input: ReadInput, context: ToolContext) {
+  const { session, call, limits, abortSignal, waitForRoom } = context;
   const { path: asked, encoding = "text", offset = 0, limit } = input;
   const { maxFileSizeBytes } = limits;
   const tooLarge = (bytes: string) =>
@@ -63,6 +66,7 @@ async function read(sandbox: Sandbox, input: ReadInput, { session, call, limits,
     const span = reader.span(BigInt(offset), BigInt(limit ?? maxFileSizeBytes + 1));
     if (limit === undefined && span.end - span.start > maxFileSizeBytes && reader.size !== undefined)
       throw tooLarge(`${reader.size - offset} bytes`);
+    if (span.end - span.start > LARGE_BYTES && reader.size !== undefined) await waitForRoom();
     for await (const chunk of reader.read(span)) {
       abortSignal.throwIfAborted();
       bytes += chunk.length;

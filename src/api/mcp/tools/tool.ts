@@ -47,6 +47,8 @@ export interface ToolContext {
   readonly abortSignal: AbortSignal;
   /** The same, whatever becomes of the session. */
   readonly callerSignal: AbortSignal;
+  /** To be awaited before an answer of more than a MiB is made: few of those are in memory at once, until they have left. */
+  readonly waitForRoom: () => Promise<void>;
   /** Undefined when the caller did not ask to be told how far it is. */
   readonly onProgress: ((progress: Progress) => void) | undefined;
 }
