@@ -82,7 +82,7 @@ export function exitOnSignals(): () => void {
 /**
  * Runs `shutDown` on the first TERM or INT and exits with 0 when it is done. A second signal ends everything at once, with the
  * exit code of a process that it killed; a third does not even wait for the answers to leave.
- * @param input whose end does the same as a first signal.
+ * @param input whose end, or HUP when its terminal has gone, does the same as a first signal.
  */
 export function shutDownOnSignals(parts: ShutdownParts, input?: Readable): void {
   let signals = 0;
@@ -119,8 +119,10 @@ export function shutDownOnSignals(parts: ShutdownParts, input?: Readable): void 
   };
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
+  if (input === undefined) return;
   const onEnd = () => begin({ input: "ended" });
-  input?.on("end", onEnd).on("error", onEnd);
+  input.on("end", onEnd).on("error", onEnd);
+  process.on("SIGHUP", () => begin({ signal: "SIGHUP" }));
 }
 
 /**

@@ -41,7 +41,7 @@ export async function bridgeMcp(config: Config, given: GivenToken, remote: Remot
     void bridge.close().finally(() => process.exit(exitCode));
   };
   process.stdin.on("end", () => end(0)).on("error", () => end(0));
-  process.on("SIGTERM", () => end(0)).on("SIGINT", () => end(0));
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => end(0));
   await bridge.start();
   logger.info({ url: url.href, tokenSource: token?.source }, "serving MCP of a daemon on the standard streams");
 }

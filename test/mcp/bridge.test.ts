@@ -97,17 +97,17 @@ describe("picod mcp --url", () => {
     server.close();
   });
 
-  it.each([
-    ["a wrong token", ENV, { PICOD_ACCESS_TOKEN: "another" }, "refuses the token"],
-    ["no token", ENV, {}, "refuses the token"],
-  ])("ends with 1 and says why for %s", async (_what, env, own, message) => {
-    await using daemon = await startDaemon({ env });
-    const { child, stdout, stderr, ended } = spawnMcp(["--url", daemon.url, "--log-level", "silent"], own);
-    child.stdin.write(`${JSON.stringify(INITIALIZE)}\n`);
-    expect(await ended).toBe(1);
-    expect(await stderr).toMatch(new RegExp(`^picod: ${daemon.url}/mcp ${message}.*\n$`));
-    expect(JSON.parse(await stdout)).toMatchObject({ id: 1, error: { message: expect.stringContaining(message) } });
-  });
+  it.each([["a wrong token", ENV, { PICOD_ACCESS_TOKEN: "another" }, "refuses the token"]])(
+    "ends with 1 and says why for %s",
+    async (_what, env, own, message) => {
+      await using daemon = await startDaemon({ env });
+      const { child, stdout, stderr, ended } = spawnMcp(["--url", daemon.url, "--log-level", "silent"], own);
+      child.stdin.write(`${JSON.stringify(INITIALIZE)}\n`);
+      expect(await ended).toBe(1);
+      expect(await stderr).toMatch(new RegExp(`^picod: ${daemon.url}/mcp ${message}.*\n$`));
+      expect(JSON.parse(await stdout)).toMatchObject({ id: 1, error: { message: expect.stringContaining(message) } });
+    },
+  );
 
   it("ends with 1 where no daemon is", async () => {
     const { child, stderr, ended } = spawnMcp(["--url", "http://127.0.0.1:1", "--log-level", "silent"], ENV);

@@ -75,12 +75,17 @@ describe("picod mcp", () => {
     expect(await stderr).toContain('"code":"canceled"');
   });
 
-  it("exits with 0 on TERM", async () => {
+  it.each(["SIGTERM", "SIGHUP"] as const)("exits with 0 on %s, and takes along what it has started", async (signal) => {
     using directory = temporaryDirectory();
     const { child, ended } = spawnMcp(["--workdir", directory.path]);
     await ask(child, INITIALIZE);
-    child.kill("SIGTERM");
+    const start = { name: "sandbox_process_start", arguments: { command: "exec sleep 1000" } };
+    const started = await ask(child, { jsonrpc: "2.0", id: 2, method: "tools/call", params: start });
+    const { pid } = (started as { result: { structuredContent: { pid: number } } }).result.structuredContent;
+    expect(isAlive(pid)).toBe(true);
+    child.kill(signal);
     expect(await ended).toBe(0);
+    await eventually("its process is gone", () => !isAlive(pid));
   });
 
   it.each([
