@@ -101,6 +101,11 @@ function knowCallers(config: Config, path: string, policy: Policy | undefined, l
       throw invalidValue("scopesFile", `${certified.caller.name} is known by a certificate, and --tls-client-ca is missing`);
     }
     for (const { caller } of callers) assertCapability(caller, policy);
+    const without = policy === undefined ? [] : callers.filter(({ caller }) => caller.capabilityName === undefined);
+    if (without.length > 0) {
+      const names = without.map(({ caller }) => caller.name).join(", ");
+      logger.warn(`without a capability they may do nothing while there is a policy: ${names}`);
+    }
     return callers;
   };
   const version = versionOf([path]);

@@ -209,7 +209,45 @@ describe("the capability that a JWT names", () => {
   });
 });
 
+/** What an old kernel, or a filter around a container, looks like: openat2(2) fails with ENOSYS. */
+const WITHOUT_OPENAT2 = `
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None)
+step = lambda code, k, true=0, false=0: struct.pack("HBBI", code, true, false, k)
+program = ctypes.create_string_buffer(step(0x20, 0) + step(0x15, 437, 0, 1) + step(0x06, 0x00050026) + step(0x06, 0x7fff0000))
+class Filter(ctypes.Structure): _fields_ = [("length", ctypes.c_ushort), ("program", ctypes.c_void_p)]
+libc.prctl(38, 1, 0, 0, 0)
+assert libc.prctl(22, 2, ctypes.byref(Filter(4, ctypes.addressof(program))), 0, 0) == 0
+os.execvp(sys.argv[1], sys.argv[1:])
+`;
+
+describe("the log", () => {
+  it("tells of what grants nothing: a glob through a link, a caller without a capability", async () => {
+    using base = temporaryDirectory();
+    furnish(base.path);
+    symlinkSync("in", `${base.path}/way`);
+    const policy = policyFor(base.path).replace(`read_paths = ["${base.path}/in/**"]`, `read_paths = ["${base.path}/way/**"]`);
+    await using daemon = await startWithPolicy(base.path, policy);
+    const way = `${base.path}/way/** of the capability worker grants nothing: ${base.path}/way is really ${base.path}/in`;
+    await daemon.waitForLog(({ level, msg }) => level === "warn" && msg.startsWith(way));
+    await daemon.waitForLog(({ level, msg }) => level === "warn" && msg.endsWith("while there is a policy: without"));
+    expect(await statusOf(daemon, "worker", `${base.path}/way/file`)).toBe(403);
+  });
+});
+
 describe("picod does not start", () => {
+  it("where the kernel cannot say where paths lead", async () => {
+    using base = temporaryDirectory();
+    const policy = `${base.path}/policy.toml`;
+    writeFileSync(policy, "");
+    const options = { env: { PICOD_ACCESS_TOKEN: TOKEN }, wrapper: ["python3", "-c", WITHOUT_OPENAT2] };
+    const { ended, stderr } = await runPicod(["--port", "0", "--policy", policy], options);
+    expect([ended, stderr]).toEqual([
+      2,
+      expect.stringContaining(`the policy ${policy} cannot be enforced: openat2(2) is missing`),
+    ]);
+  });
+
   it("with a policy, or a reference to one, that cannot be used, and says why", async () => {
     using base = temporaryDirectory();
     const [policy, scopes] = [`${base.path}/policy.toml`, `${base.path}/scopes.json`];

@@ -64,6 +64,12 @@ describe("a policy file", () => {
     });
   });
 
+  it("looks as docs/policy.md shows it", async () => {
+    const page = readFileSync(`${import.meta.dirname}/../../docs/policy.md`, "utf8");
+    const { capabilities } = await parsePolicy(/```toml\n([\s\S]*?)```/.exec(page)?.[1] ?? "x");
+    expect([...capabilities.keys()]).toEqual(["operator", "builder"]);
+  });
+
   it("may be empty, and then grants nothing to anybody", async () => {
     expect(await parsePolicy("")).toEqual({ capabilities: new Map(), daemonToken: undefined, noAuth: undefined });
   });
