@@ -3,6 +3,7 @@ import { errno, libc, SYSCALL } from "./libc.js";
 import { check } from "./system-error.js";
 
 const CLONE_NEWNS = 0x20000;
+const CLONE_NEWIPC = 0x8000000;
 const AT_FDCWD = -100;
 const AT_EMPTY_PATH = 0x1000;
 const AT_RECURSIVE = 0x8000;
@@ -16,13 +17,13 @@ const RESOLVE_NO_SYMLINKS = 0x04n;
 
 /**
  * Gives the calling thread, and what it starts, mounts of its own in which everything but these paths is read-only: Landlock knows
- * nothing of modes, owners, times and extended attributes. False, and nothing is changed, without CAP_SYS_ADMIN, or where the root is
+ * nothing of modes, owners, times and extended attributes; nor does it know shared memory and queues of System V, so these are its own too. False, and nothing is changed, without CAP_SYS_ADMIN, or where the root is
  * not a mount. @throws the errno of all else that fails.
  */
 export function makeRestReadOnly(writable: readonly string[]): boolean {
-  if (libc.syscall3(SYSCALL.unshare, CLONE_NEWNS, 0, 0) < 0) {
+  if (libc.syscall3(SYSCALL.unshare, CLONE_NEWNS | CLONE_NEWIPC, 0, 0) < 0) {
     if ([constants.errno.EPERM, constants.errno.ENOSYS].includes(errno())) return false;
-    check(-1, "unshare(CLONE_NEWNS)");
+    check(-1, "unshare(CLONE_NEWNS | CLONE_NEWIPC)");
   }
   // Mounts that are made later still arrive, and none goes back.
   if (setAttributes({ propagation: MS_SLAVE }) < 0) {

@@ -30,7 +30,7 @@ export function assertEnforceable(capabilities: Iterable<Capability>, search: Pr
   }
   const isolated = confined.find((capability) => !hasWholeNetwork(capability));
   if (assertThread(isolated ?? first, isolated !== undefined)) return undefined;
-  return "commands may change modes, owners, times and extended attributes outside of write_paths: without CAP_SYS_ADMIN they cannot see the rest read-only";
+  return "commands may change modes, owners, times and extended attributes outside of write_paths, and use shared memory of System V: without CAP_SYS_ADMIN they have no mounts and no IPC of their own";
 }
 
 const NEW_NETWORK = { kind: "new", listenPort: undefined } as const;

@@ -383,6 +383,15 @@ describe("a process of another capability", () => {
     await started.return?.(undefined);
   });
 
+  it("shares no memory with what is run", async () => {
+    const made = await confined.run("operator", "Execute", "ipcmk -M 4096 -p 0666");
+    const id = /\d+/.exec(made.output)?.[0];
+    const attach = `import ctypes; l=ctypes.CDLL(None); l.shmat.restype=ctypes.c_long; print(l.shmat(${id}, None, 0))`;
+    expect((await confined.execute("operator", { argv: ["python3", "-c", attach] })).output).not.toBe("-1\n");
+    expect((await confined.execute("free", { argv: ["python3", "-c", attach] })).output).toBe("-1\n");
+    await confined.run("operator", "Execute", `ipcrm -m ${id}`);
+  });
+
   it("that outlives its call is confined as before, and is ended by StopProcess", async () => {
     const { process } = confined.clients("free");
     const line = `(while :; do cat ${confined.canary} >> found 2>/dev/null; echo tick >> ticks; sleep 0.05; done) & setsid sleep 1000 & echo left`;
