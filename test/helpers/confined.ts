@@ -4,6 +4,7 @@ import { ConnectError, createClient } from "@connectrpc/connect";
 import { Process } from "../../src/gen/envd/process/process_pb.js";
 import { ErrorInfoSchema } from "../../src/gen/google/rpc/error_details_pb.js";
 import { ProcessService as Sandboxd } from "../../src/gen/sandboxd/process/v1/process_pb.js";
+import { connectMcp } from "../mcp/connect.js";
 import { type Clients, connectTo } from "./clients.js";
 import { type Daemon, type DaemonOptions, startDaemon } from "./start-daemon.js";
 import { temporaryDirectory } from "./temporary-directory.js";
@@ -21,8 +22,8 @@ export interface Ran {
   readonly output: string;
 }
 
-export type Facade = "Execute" | "Start" | "REST" | "E2B" | "sandboxd" | "AgentCube";
-export const FACADES: readonly Facade[] = ["Execute", "Start", "REST", "E2B", "sandboxd", "AgentCube"];
+export type Facade = "Execute" | "Start" | "REST" | "E2B" | "sandboxd" | "AgentCube" | "MCP";
+export const FACADES: readonly Facade[] = ["Execute", "Start", "REST", "E2B", "sandboxd", "AgentCube", "MCP"];
 
 export interface Confined extends AsyncDisposable {
   readonly daemon: Daemon;
@@ -176,6 +177,14 @@ const RUNNERS: Readonly<Record<Facade, Runner>> = {
     const { status, body } = await askAs(daemon, token, "/api/execute", { command: ["bash", "-c", line] });
     if (status !== 200) return refusal(body);
     const { stdout, stderr, exit_code: exitCode } = JSON.parse(body);
+    return { reason: undefined, metadata: {}, exitCode, output: stdout + stderr };
+  },
+
+  async MCP(daemon, _clients, token, command) {
+    await using mcp = await connectMcp(daemon, { token });
+    const { isError, content, structuredContent, _meta } = await mcp.tryCall("sandbox_exec", { command });
+    if (isError) return refusal(JSON.stringify([content, _meta]));
+    const { stdout, stderr, exit_code: exitCode } = structuredContent as { stdout: string; stderr: string; exit_code: number };
     return { reason: undefined, metadata: {}, exitCode, output: stdout + stderr };
   },
 };
