@@ -47,6 +47,7 @@ UsePAM no
 PrintMotd no
 PermitUserRC no
 MaxSessions 256
+MaxStartups 1000
 SetEnv SHLVL=1
 Subsystem sftp ${SFTP_SERVER}
 `;

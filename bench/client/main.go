@@ -1,6 +1,6 @@
 // Client is the measuring end of the benchmark. It serves one daemon: `client serve` connects once and runs the jobs that come
 // as JSON lines on standard input, one result line each; `client startup` times one start of a daemon; `client yardstick` is itself
-// a daemon to compare with; `client lines` is a program for daemons to run.
+// a daemon to compare with; `client lines` is a program for daemons to run; `client crowd` is many clients at once.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"time"
 )
 
 func main() {
@@ -20,12 +21,14 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("expected serve, startup, yardstick or lines")
+		return fmt.Errorf("expected serve, startup, yardstick, lines or crowd")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ExitOnError)
 	protocol := flags.String("protocol", "grpc", "grpc, http or ssh")
 	address := flags.String("address", "", "host:port of the daemon")
 	key := flags.String("key", "", "private key file, for ssh")
+	clients := flags.Int("clients", 200, "of a crowd")
+	duration := flags.Duration("duration", time.Minute, "of a crowd's work")
 	interval := flags.Duration("interval", 0, "between two lines")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -40,6 +43,9 @@ func run(args []string) error {
 		return printLines(flags.Arg(0), *interval)
 	}
 	another := func() (Target, error) { return connect(*protocol, *address, *key) }
+	if args[0] == "crowd" {
+		return runCrowd(*clients, *duration, flags.Arg(0), another)
+	}
 	target, err := another()
 	if err != nil {
 		return err

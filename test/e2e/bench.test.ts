@@ -57,6 +57,12 @@ describe("the benchmark", () => {
       expect(svg, plot).not.toMatch(/NaN|undefined|Infinity/);
     }
   });
+
+  it("lets a crowd work on picod and on sshd", { timeout: LIMIT_MS }, async () => {
+    const { stdout } = await runBench("crowd.mjs", "--clients", "5", "--seconds", "2");
+    for (const name of ["picod", "sshd"])
+      expect(stdout).toMatch(new RegExp(`^\\| ${name} \\| \\d+ in .* \\| 0, 0 \\| \\d+ MiB`, "m"));
+  });
 });
 
 function runBench(program: string, ...args: string[]): Promise<{ stdout: string; stderr: string }> {
