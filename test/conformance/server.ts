@@ -19,6 +19,7 @@ import { createMetrics } from "../../src/metrics.js";
 import { Readiness } from "../../src/readiness.js";
 import { createSandbox } from "../../src/sandbox.js";
 import { createServer, type ServerParts } from "../../src/server/create-server.js";
+import { newInstanceId } from "../../src/server/instance.js";
 import { Tls } from "../../src/server/tls.js";
 import { version } from "../../src/version.js";
 import { readMessage, writeMessage } from "./compat.js";
@@ -70,7 +71,10 @@ async function serve(): Promise<void> {
     logger: await createLogger(config),
     ...authentication(ca),
     realms: [],
-    tls: useTls ? new Tls({ cert, key, ca: ca === "" ? undefined : ca, worldReadable: false }) : undefined,
+    audit: undefined,
+    tracer: undefined,
+    instanceId: newInstanceId(),
+    tls: useTls ? new Tls({ cert, key, ca: ca === "" ? undefined : ca, crl: undefined, worldReadable: false }) : undefined,
     registerServices: (register) => register(ConformanceService, conformanceService, REQUIREMENTS, OPTIONS),
   });
   const port = await server.listen({ host: HOST, port: 0, trusted: false, cleartext: false });
