@@ -195,10 +195,11 @@ describe("a process on a WebSocket", () => {
   it("has room for 256 viewers", async () => {
     await using daemon = await startDaemon();
     const id = await create(daemon, { command: "sleep 1000" });
-    using viewers = new DisposableStack();
-    for (let count = 0; count < 256; count++) viewers.use(await view(daemon, id));
+    const viewers: Awaited<ReturnType<typeof view>>[] = [];
+    for (let count = 0; count < 256; count++) viewers.push(await view(daemon, id));
     using another = await view(daemon, id);
     expect(await another.closed).toEqual({ code: 1013, reason: expect.stringContaining("it has 256 followers") });
+    for (const viewer of viewers) viewer[Symbol.dispose]();
   });
 
   it("speaks the channels of Kubernetes", async () => {
