@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { connectTo } from "../helpers/clients.js";
 import { temporaryDirectory } from "../helpers/temporary-directory.js";
 import { askAs } from "../helpers/with-token.js";
+import { connectMcp } from "../mcp/connect.js";
 import { fileRequests, fileRpcs } from "../rpc/support/file-calls.js";
 import { auditLines, furnish, policyFor, SECRET, startWithPolicy, traces } from "./support.js";
 
@@ -21,6 +22,15 @@ const ATTACKS: Readonly<Record<string, string>> = {
   "another case": "IN/file",
   "a look-alike": "\u0456n/file",
   "a newline": "in\n/file",
+};
+/** Each with what it takes beside a path. */
+const MCP_FILE_TOOLS = {
+  sandbox_fs_read: {},
+  sandbox_fs_write: { content: "new" },
+  sandbox_fs_edit: { old_string: "not", new_string: "now" },
+  sandbox_fs_list: {},
+  sandbox_fs_search: { pattern: "every" },
+  sandbox_fs_delete: { recursive: true },
 };
 const PROC = ["/proc/self/root", "/proc/1/root", "/proc/self/cwd/../../../../../../.."];
 
@@ -101,6 +111,36 @@ describe("what a policy does not grant", () => {
     expect(traces(base.path)).toEqual(before);
     const denied = auditLines(base.path).filter(({ decision }) => decision === "denied");
     expect(denied).toHaveLength(calls);
+  });
+
+  it("is denied in every tool of MCP, and each denial is in the audit log", async () => {
+    using base = temporaryDirectory();
+    furnish(base.path);
+    const before = traces(base.path);
+    let calls = 0;
+    {
+      await using daemon = await startWithPolicy(base.path, policyFor(base.path));
+      {
+        await using client = await connectMcp(daemon, { token: "worker" });
+        for (const [tool, input] of Object.entries(MCP_FILE_TOOLS)) {
+          for (const [what, path] of Object.entries(ATTACKS)) {
+            // A last link is itself, which is granted.
+            if (what === "a link to what is missing" && tool === "sandbox_fs_delete") continue;
+            calls++;
+            const failure = await client.failure(tool, { path: `${base.path}/${path}`, ...input });
+            expect.soft([tool, what, failure]).toMatchObject([tool, what, { reason: "POLICY_DENIED" }]);
+          }
+        }
+        const names = (await client.client.listTools()).tools.map(({ name }) => name);
+        expect(names).toEqual(expect.arrayContaining(Object.keys(MCP_FILE_TOOLS)));
+        expect(names).not.toContain("sandbox_exec");
+      }
+      await daemon.stop();
+    }
+    expect(traces(base.path)).toEqual(before);
+    const denied = auditLines(base.path).filter(({ decision }) => decision === "denied");
+    expect(denied).toHaveLength(calls);
+    for (const line of denied) expect(line).toMatchObject({ caller: "worker", capability: "worker", code: "permission_denied" });
   });
 
   it("is not shown, searched, archived or told of by a watch", async () => {
