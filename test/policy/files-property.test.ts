@@ -128,8 +128,8 @@ it(
       rmSync(root, { recursive: true });
     });
     await fc.assert(property, { numRuns: RUNS, ...(SEED === undefined ? {} : { seed: Number(SEED) }) });
-    expect(outcomes.done, JSON.stringify(outcomes)).toBeGreaterThan(50);
-    expect(outcomes.denied, JSON.stringify(outcomes)).toBeGreaterThan(50);
+    expect(outcomes.done, JSON.stringify(outcomes)).toBeGreaterThan(10);
+    expect(outcomes.denied, JSON.stringify(outcomes)).toBeGreaterThan(10);
   },
   TIMEOUT_MS,
 );
