@@ -8,6 +8,7 @@
 //   sbom.cdx.json       what all of it is made of, CycloneDX
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { PROGRAM_FILES } from "../scripts/bundles.mjs";
 import { writeCodeCache } from "../scripts/code-cache.mjs";
 import { writeLicences } from "../scripts/third-party.mjs";
 import { withoutSections } from "./elf.mjs";
@@ -21,18 +22,7 @@ const LIBRARIES = ["libdl.so.2", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1",
 const LOADERS = { x64: "ld-linux-x86-64.so.2", arm64: "ld-linux-aarch64.so.1" };
 const LIBRARY_FOLDERS = { x64: "lib/x86_64-linux-gnu", arm64: "lib/aarch64-linux-gnu" };
 const EMULATORS = { x64: "qemu-x86_64-static", arm64: "qemu-aarch64-static" };
-const SHARED = [
-  "daemon.cjs",
-  "picod.cjs",
-  "search-worker.cjs",
-  "confined-worker.cjs",
-  "otlp-tracer.cjs",
-  "judge-line.cjs",
-  "mcp-server.cjs",
-  "pino-pretty.cjs",
-  "terminal",
-  "LICENSE",
-];
+const SHARED = [...PROGRAM_FILES, "terminal", "LICENSE"];
 
 /** @param dist what `npm run build` made. */
 export function makeFolder({ arch, cache, dist, folder, libraries }) {

@@ -1,25 +1,11 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { PROGRAM_FILES } from "../scripts/bundles.mjs";
 import { setModes } from "./modes.mjs";
 import { run } from "./run.mjs";
 
 /** What is not here is for one architecture: the Node beside it, its code cache and koffi, which npm installs. */
-const FILES = [
-  ...[
-    "picod",
-    "picod.cjs",
-    "daemon.cjs",
-    "search-worker.cjs",
-    "confined-worker.cjs",
-    "otlp-tracer.cjs",
-    "judge-line.cjs",
-    "mcp-server.cjs",
-    "pino-pretty.cjs",
-    "terminal",
-    "client",
-  ],
-  ...["LICENSE", "THIRD-PARTY-LICENSES.txt"],
-];
+const FILES = ["picod", ...PROGRAM_FILES, "terminal", "client", "LICENSE", "THIRD-PARTY-LICENSES.txt"];
 /** The native library, and what the types of the client are made of; everything else is bundled. */
 const DEPENDENCIES = ["koffi", "@bufbuild/protobuf", "@connectrpc/connect"];
 const FIELDS = ["name", "version", "description", "license", "type", "bin", "exports", "files", "engines", "os"];

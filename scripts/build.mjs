@@ -3,22 +3,18 @@
 //   dist/picod.cjs          loads the daemon together with its code cache
 //   dist/daemon.cjs         the daemon, one file
 //   dist/daemon.cache       V8's code cache for it
-//   dist/search-worker.cjs  the thread that searches files
-//   dist/confined-worker.cjs  the thread that starts programs for a capability
-//   dist/otlp-tracer.cjs    OpenTelemetry, loaded where traces are exported
-//   dist/judge-line.cjs     the parser of shell lines, loaded where a policy lists commands
-//   dist/mcp-server.cjs     the Model Context Protocol's SDK, loaded when the first client of /mcp comes
+//   dist/*.cjs             what it loads besides: see bundles.mjs
 //   dist/terminal           the page that is served on /terminal
 //   dist/node               the Node that the repository pins
 //   dist/client             the TypeScript client, "picod/client"
-//   dist/pino-pretty.cjs    loaded for terminals alone
 //   dist/node_modules/…     koffi, the one native library
 //   dist/bundled.json       what is bundled of other packages, with licences; for the packages' SBOM
 import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { build } from "esbuild";
+import { BUNDLES, LOADED_BUNDLES } from "./bundles.mjs";
 import { writeCodeCache } from "./code-cache.mjs";
 import { fillLauncher } from "./node-flags.mjs";
 import { npmPackages, writeLicences } from "./third-party.mjs";
@@ -38,7 +34,7 @@ const daemon = await build({
   ...common,
   entryPoints: [join(root, "src/main.ts")],
   outfile: join(dist, "daemon.cjs"),
-  external: ["koffi", "pino-pretty", "otlp-tracer", "judge-line", "mcp-server"],
+  external: ["koffi", ...LOADED_BUNDLES],
   // Otherwise import() stays, which a script that was not loaded as a module cannot do.
   supported: { "dynamic-import": false },
   define: { PICOD_VERSION: JSON.stringify(version), PICOD_COMMIT: JSON.stringify(commit()) },
@@ -48,41 +44,17 @@ const daemon = await build({
   lineLimit: 160,
   sourcemap: "linked",
 });
-const searchWorker = await build({
-  ...common,
-  entryPoints: [join(root, "src/filesystem/searching/search-worker.ts")],
-  outfile: join(dist, "search-worker.cjs"),
-  supported: { "dynamic-import": false },
-});
-const confinedWorker = await build({
-  ...common,
-  entryPoints: [join(root, "src/os/confined-worker.ts")],
-  outfile: join(dist, "confined-worker.cjs"),
-  external: ["koffi"],
-  supported: { "dynamic-import": false },
-});
-const otlpTracer = await build({
-  ...common,
-  entryPoints: [join(root, "src/telemetry/otlp-tracer.ts")],
-  outfile: join(dist, "otlp-tracer.cjs"),
-  supported: { "dynamic-import": false },
-});
-const judgeLine = await build({
-  ...common,
-  entryPoints: [join(root, "src/policy/commands/judge-line.ts")],
-  outfile: join(dist, "judge-line.cjs"),
-});
-const mcpServer = await build({
-  ...common,
-  entryPoints: [join(root, "src/api/mcp/protocol/main.ts")],
-  outfile: join(dist, "mcp-server.cjs"),
-  supported: { "dynamic-import": false },
-});
-const prettyPrinter = await build({
-  ...common,
-  entryPoints: [createRequire(import.meta.url).resolve("pino-pretty")],
-  outfile: join(dist, "pino-pretty.cjs"),
-});
+const apart = await Promise.all(
+  BUNDLES.map(({ name, entry }) =>
+    build({
+      ...common,
+      entryPoints: [resolve(root, entry)],
+      outfile: join(dist, `${name}.cjs`),
+      external: ["koffi"],
+      supported: { "dynamic-import": false },
+    }),
+  ),
+);
 const page = await build({
   ...everywhere,
   minify: true,
@@ -115,13 +87,12 @@ for (const name of ["koffi", native]) {
 }
 cpSync(realNode(), join(dist, "node"));
 cpSync(join(root, "LICENSE"), join(dist, "LICENSE"));
-cpSync(join(root, "scripts/load.cjs"), join(dist, "picod.cjs"));
+const loader = readFileSync(join(root, "scripts/load.cjs"), "utf8");
+writeFileSync(join(dist, "picod.cjs"), loader.replace("LOADED_BUNDLES", JSON.stringify(LOADED_BUNDLES)));
 const launcher = readFileSync(join(root, "scripts/launcher.sh"), "utf8");
 writeFileSync(join(dist, "picod"), fillLauncher(launcher));
 chmodSync(join(dist, "picod"), 0o755);
-const bundles = [daemon, searchWorker, confinedWorker, otlpTracer, judgeLine, mcpServer, prettyPrinter, page, client].map(
-  ({ metafile }) => metafile,
-);
+const bundles = [daemon, ...apart, page, client].map(({ metafile }) => metafile);
 const bundled = npmPackages(root, bundles, ["koffi"]);
 writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), writeLicences(bundled));
 writeFileSync(join(dist, "bundled.json"), JSON.stringify({ commit: commit(), bundled }));

@@ -7,8 +7,8 @@ const { closeSync, openSync, readFileSync, readSync } = require("node:fs");
 const { join, dirname } = require("node:path");
 const { Script } = require("node:vm");
 
-/** What hardly any daemon loads. */
-const BUNDLES = ["pino-pretty", "otlp-tracer", "judge-line", "mcp-server"];
+/** What hardly any daemon loads; the build fills it in. */
+const BUNDLES = LOADED_BUNDLES;
 const parts = typeof PICOD_PARTS === "undefined" ? undefined : PICOD_PARTS;
 const folder = parts === undefined ? __dirname : dirname(process.execPath);
 const program = parts === undefined ? undefined : openSync("/proc/self/exe");
