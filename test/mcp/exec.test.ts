@@ -86,6 +86,14 @@ describe("sandbox_exec", () => {
     const binary = await mcp.client.readResource({ uri: (omittedError as { resource: string }).resource });
     expect(Buffer.from((binary.contents[0] as { blob: string }).blob, "base64")).toEqual(Buffer.alloc(50_000, 0xff));
     expect((await mcp.client.listResources()).resources.map(({ uri }) => uri)).toContain(resource);
+    for (const uri of [
+      "picod://sessions/%/outputs/x/stdout",
+      "picod://sessions//outputs/",
+      "file:///etc/passwd",
+      `${resource}x`,
+    ]) {
+      await expect(mcp.client.readResource({ uri }), uri).rejects.toMatchObject({ code: -32002 });
+    }
     await mcp.call("sandbox_close");
     await expect(mcp.client.readResource({ uri: resource as string })).rejects.toMatchObject({ code: -32002 });
     expect((await mcp.client.listResources()).resources).toEqual([]);

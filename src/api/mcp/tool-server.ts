@@ -9,6 +9,7 @@ import { noteDenial } from "../../policy/denial.js";
 import { missingPermission } from "../../policy/permissions.js";
 import { policyDenied } from "../../policy/policy-denied.js";
 import { type LimitSettings, limitsOf } from "./limits.js";
+import { sessionIdOfOutput } from "./sessions/kept-outputs.js";
 import type { SandboxSessions } from "./sessions/sandbox-sessions.js";
 import { type RequestMeta, sessionIdOf } from "./sessions/session-key.js";
 import { type ToolFailure, toFailure } from "./tool-failure.js";
@@ -99,9 +100,8 @@ export class ToolServer {
     await this.#parts.runSubcall(parent, "mcp/resources/read", async (call) => {
       call.subject = { paths: [uri], command: undefined, user: undefined };
       const caller = callerOf(call);
-      const [, id = ""] = /^picod:\/\/sessions\/([^/]+)\/outputs\//.exec(uri) ?? [];
       const mayRead = mayUse(caller, RESOURCES_REQUIRE);
-      const output = mayRead ? this.#parts.sessions.find(caller, decodeURIComponent(id))?.outputs.find(uri) : undefined;
+      const output = mayRead ? this.#parts.sessions.find(caller, sessionIdOfOutput(uri))?.outputs.find(uri) : undefined;
       call.code = codeName(mayRead ? Code.NotFound : Code.PermissionDenied);
       if (output === undefined) return;
       call.code = "ok";

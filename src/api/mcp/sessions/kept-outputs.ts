@@ -5,6 +5,16 @@ export interface KeptOutput {
   readonly content: Buffer;
 }
 
+/** Whose output a URI names; empty when it names none. */
+export function sessionIdOfOutput(uri: string): string {
+  const [, id = ""] = /^picod:\/\/sessions\/([^/]+)\/outputs\//.exec(uri) ?? [];
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return "";
+  }
+}
+
 /** What commands of a session have printed, for those who want all of it: the last of it, up to a limit. */
 export class KeptOutputs {
   readonly #sessionId: string;
