@@ -45,6 +45,7 @@ export async function createPolicy(
         if (missing !== undefined)
           throw new ConfigError(`invalid policy file ${path}: the scopes file names the capability ${missing}`);
         policy.replace(changed);
+        confinement.adopt(changed.capabilities);
         tell(path, changed, logger, "policy read again");
       };
       watchConfigFiles([path], version, WATCH_INTERVAL_MS, () => {

@@ -75,6 +75,22 @@ export class Confinement {
     return { ...this.#network(capability)?.environment, ...(TMPDIR && { TMPDIR }), ...(HOME && { HOME }) };
   }
 
+  /** Takes over a policy that has changed: lists of hosts count at once, and who has no capability any longer has no network. */
+  adopt(capabilities: ReadonlyMap<string, Capability>): void {
+    for (const [name, network] of this.#networks) {
+      const capability = capabilities.get(name);
+      if (capability === undefined) {
+        network.close();
+        this.#networks.delete(name);
+      } else if (!hasWholeNetwork(capability)) {
+        network.allow(capability);
+      }
+    }
+    // Those of the capabilities as they are now are made when they are needed.
+    for (const thread of this.#threads.values()) thread.close();
+    this.#threads.clear();
+  }
+
   close(): void {
     for (const thread of this.#threads.values()) thread.close();
     for (const network of this.#networks.values()) network.close();

@@ -214,6 +214,8 @@ export async function startListener(): Promise<AsyncDisposable & { readonly port
   let connections = 0;
   const server: Server = createServer((socket) => {
     connections++;
+    // Whoever does not read does not see the end.
+    socket.on("error", () => undefined).resume();
     socket.end(CANARY);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -424,4 +424,41 @@ describe("the daemon", () => {
     await confined.daemon.waitForLog(({ msg }) => msg === "policy read again");
     expect((await confined.execute("listed", { argv: ["id", "-u"] })).output).toBe("0\n");
   });
+
+  it("lets commands that run reach what a changed policy lists, and nothing when it has gone", async () => {
+    const path = `${confined.base}/policy.toml`;
+    const policy = readFileSync(path, "utf8");
+    await using listener = await startListener();
+    const { port } = listener;
+    // It asks again and again, and tells when the answer is another one.
+    const line = `last=; while :; do now=$(curl -sS -m 5 http://127.0.0.1:${port}/ --proxy $http_proxy 2>&1 --noproxy '' | head -c 60)
+[ "$now" = "$last" ] || echo "$now"; last=$now; sleep 0.1; done`;
+    const { process } = confined.clients("free");
+    let told = "";
+    const following = (async () => {
+      for await (const { event } of process.start({ command: line, id: "asks" })) {
+        if (event?.event.case === "output") told += Buffer.from(event.event.value.output.value ?? []).toString();
+      }
+    })();
+    const count = () => confined.daemon.logs.filter(({ msg }) => msg === "policy read again").length;
+    const change = async (text: string) => {
+      const before = count();
+      writeFileSync(path, text);
+      await eventually("the policy is read again", () => count() > before);
+    };
+    await eventually(
+      () => `it is refused, not ${told}`,
+      () => /does not have it|picod: /.test(told),
+    );
+    expect(listener.connections()).toBe(0);
+    await change(policy.replace('"example.invalid"', `"example.invalid", "127.0.0.1:${port}"`));
+    await eventually(
+      () => `it is let through, not ${told}`,
+      () => listener.connections() > 0,
+    );
+    await change(policy);
+    const selector = { case: "id" as const, value: "asks" };
+    await process.deleteProcess({ process: { selector }, stop: true });
+    await following.catch(() => undefined);
+  });
 });
