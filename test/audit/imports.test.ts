@@ -39,6 +39,11 @@ const RULES: readonly (readonly [title: string, file: (file: string) => boolean,
   ["filesystem/ does not import process/", (file) => file.startsWith("filesystem/"), /^process\//],
   ["process/ does not import filesystem/", (file) => file.startsWith("process/"), /^filesystem\//],
   ["os/ imports nothing of the operations", (file) => file.startsWith("os/"), /^(filesystem|process|api|server)\//],
+  [
+    "policy/ knows neither the wire nor the operations that ask it",
+    (file) => file.startsWith("policy/"),
+    /^(process|api|server|gen)\//,
+  ],
   ["native code is in os/libc.ts alone", (file) => file !== "os/libc.ts", /^(koffi|node:ffi)$/],
   ["nothing uses child_process", () => true, /^(node:)?child_process$/],
   [
