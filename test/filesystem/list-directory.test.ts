@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Access } from "../../src/filesystem/access.js";
 import { type ListedEntries, listDirectory } from "../../src/filesystem/list-directory.js";
@@ -113,6 +114,8 @@ it("sends paths that are long in messages that are not", async () => {
       entries.map((entry) => entry.path.length).reduce((sum, length) => sum + length, 0),
     );
   }
+  // Paths of such a length are too long for rmSync of Node 22.
+  execFileSync("rm", ["-r", join(directory.path, "d".repeat(200))]);
   expect(count).toBe(1_060);
   expect(most).toBeLessThan(200_000);
 });
