@@ -14,6 +14,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { type Clients, connectTo } from "../helpers/clients.js";
+import { filesBelow } from "../helpers/files-below.js";
 import { startDaemon } from "../helpers/start-daemon.js";
 import { temporaryDirectory } from "../helpers/temporary-directory.js";
 import { request, type Step, steps } from "../rpc/support/file-steps.js";
@@ -74,17 +75,10 @@ function assertUntouched(root: string, title: string): void {
   }
   // Nor is there another copy of it where it can be read.
   for (const name of ["a", "b", "e"]) {
-    for (const path of filesBelow(join(root, name))) assertNoSecret(readFileSync(path, "latin1"), `${title}: ${path}`);
-  }
-}
-
-/** Without those that have other names, and without following links. */
-function* filesBelow(path: string): Generator<string> {
-  for (const name of readdirSync(path)) {
-    const entry = join(path, name);
-    const stats = lstatSync(entry);
-    if (stats.isDirectory()) yield* filesBelow(entry);
-    else if (stats.isFile() && stats.nlink === 1) yield entry;
+    for (const path of filesBelow(join(root, name))) {
+      // Of a file that has other names too only those are another's.
+      if (lstatSync(path).nlink === 1) assertNoSecret(readFileSync(path, "latin1"), `${title}: ${path}`);
+    }
   }
 }
 

@@ -23,15 +23,6 @@ const ATTACKS: Readonly<Record<string, string>> = {
   "a look-alike": "\u0456n/file",
   "a newline": "in\n/file",
 };
-/** Each with what it takes beside a path. */
-const MCP_FILE_TOOLS = {
-  sandbox_fs_read: {},
-  sandbox_fs_write: { content: "new" },
-  sandbox_fs_edit: { old_string: "not", new_string: "now" },
-  sandbox_fs_list: {},
-  sandbox_fs_search: { pattern: "every" },
-  sandbox_fs_delete: { recursive: true },
-};
 const PROC = ["/proc/self/root", "/proc/1/root", "/proc/self/cwd/../../../../../../.."];
 
 const granted = (answer: unknown, title: string) =>
@@ -113,34 +104,40 @@ describe("what a policy does not grant", () => {
     expect(denied).toHaveLength(calls);
   });
 
-  it("is denied in every tool of MCP, and each denial is in the audit log", async () => {
+  it("is denied to every tool of MCP, and each denial is in the audit log", async () => {
     using base = temporaryDirectory();
     furnish(base.path);
     const before = traces(base.path);
     let calls = 0;
     {
-      await using daemon = await startWithPolicy(base.path, policyFor(base.path));
-      {
-        await using client = await connectMcp(daemon, { token: "worker" });
-        for (const [tool, input] of Object.entries(MCP_FILE_TOOLS)) {
-          for (const [what, path] of Object.entries(ATTACKS)) {
-            // A last link is itself, which is granted.
-            if (what === "a link to what is missing" && tool === "sandbox_fs_delete") continue;
-            calls++;
-            const failure = await client.failure(tool, { path: `${base.path}/${path}`, ...input });
-            expect.soft([tool, what, failure]).toMatchObject([tool, what, { reason: "POLICY_DENIED" }]);
-          }
+      await using daemon = await startWithPolicy(base.path, policyFor(base.path), ["--workdir", `${base.path}/in`]);
+      await using mcp = await connectMcp(daemon, { token: "worker" });
+      await expect(mcp.call("sandbox_fs_read", { path: `${base.path}/in/file` })).resolves.toMatchObject({ content: "inside" });
+      const tools: Readonly<Record<string, object>> = {
+        sandbox_fs_read: {},
+        sandbox_fs_write: { content: "news" },
+        sandbox_fs_list: {},
+        sandbox_fs_delete: { recursive: true },
+        sandbox_fs_edit: { old_string: "not", new_string: "news" },
+        sandbox_fs_search: { pattern: "not" },
+      };
+      for (const [tool, input] of Object.entries(tools)) {
+        for (const [what, path] of Object.entries(ATTACKS)) {
+          if (what === "a link to what is missing" && tool === "sandbox_fs_delete") continue;
+          calls++;
+          const failure = await mcp.failure(tool, { ...input, path: `${base.path}/${path}` });
+          expect
+            .soft(failure, `${tool} of ${what}`)
+            .toMatchObject({ reason: "POLICY_DENIED", metadata: { capability: "worker" } });
         }
-        const names = (await client.client.listTools()).tools.map(({ name }) => name);
-        expect(names).toEqual(expect.arrayContaining(Object.keys(MCP_FILE_TOOLS)));
-        expect(names).not.toContain("sandbox_exec");
       }
+      await mcp[Symbol.asyncDispose]();
       await daemon.stop();
     }
     expect(traces(base.path)).toEqual(before);
     const denied = auditLines(base.path).filter(({ decision }) => decision === "denied");
     expect(denied).toHaveLength(calls);
-    for (const line of denied) expect(line).toMatchObject({ caller: "worker", capability: "worker", code: "permission_denied" });
+    expect(denied[0]).toMatchObject({ caller: "worker", capability: "worker", procedure: "mcp/sandbox_fs_read" });
   });
 
   it("is not shown, searched, archived or told of by a watch", async () => {
