@@ -30,9 +30,14 @@ export function byTls(onTls: TakeConnection, otherwise: Route): Route {
 export function routeConnection(socket: Socket, timeoutMs: number, route: Route): void {
   let seen = Buffer.alloc(0);
   const close = () => socket.destroy();
-  const timer = setTimeout(close, timeoutMs);
+  let lastLook: NodeJS.Immediate | undefined;
+  // What has arrived while the daemon was held up is read first.
+  const timer = setTimeout(() => {
+    lastLook = setImmediate(close);
+  }, timeoutMs);
   const stop = () => {
     clearTimeout(timer);
+    clearImmediate(lastLook);
     socket.off("readable", look).off("end", close).off("error", close).off("close", stop);
   };
   const look = () => {
