@@ -109,6 +109,40 @@ describe("a file", () => {
   });
 });
 
+describe("what agents get wrong", () => {
+  it("is named, with what is right", async () => {
+    await using mcp = await connectMcp(daemon);
+    const message = async (tool: string, input: object) => ((await mcp.failure(tool, input)) as { message: string }).message;
+    await expect(message("sandbox_fs_read", { path: "x", encoding: "utf8" })).resolves.toBe(
+      "invalid arguments of sandbox_fs_read: encoding must be equal to one of the allowed values: text, base64",
+    );
+    await expect(message("sandbox_exec", { command: "true", timeout: 3 })).resolves.toBe(
+      'invalid arguments of sandbox_exec: they must NOT have additional properties: "timeout"',
+    );
+    await expect(message("sandbox_fs_read", {})).resolves.toBe(
+      "invalid arguments of sandbox_fs_read: they must have required property 'path'",
+    );
+    writeFileSync(`${workdir}/umlaut`, "über");
+    await expect(message("sandbox_fs_read", { path: `${workdir}/umlaut`, offset: 1 })).resolves.toMatch(/inside a character/);
+  });
+
+  it("is no empty working directory, which is the session's", async () => {
+    await using mcp = await connectMcp(daemon);
+    const { workdir: own } = await mcp.call("sandbox_open");
+    const command = "pwd";
+    await expect(mcp.call("sandbox_exec", { command, workdir: "" })).resolves.toMatchObject({ stdout: `${own}\n` });
+  });
+
+  it("goes on behind a part of a file that does not say how long it is", async () => {
+    await using mcp = await connectMcp(daemon);
+    const whole = readFileSync("/proc/version", "utf8");
+    const part = await mcp.call("sandbox_fs_read", { path: "/proc/version", limit: 20 });
+    expect(part).toMatchObject({ content: whole.slice(0, 20), next_offset: 20 });
+    const rest = await mcp.call("sandbox_fs_read", { path: "/proc/version", offset: 20 });
+    expect([rest.content, rest.next_offset]).toEqual([whole.slice(20), undefined]);
+  });
+});
+
 describe("a listing", () => {
   it("is bounded, and says so", async () => {
     await using mcp = await connectMcp(daemon);

@@ -9,7 +9,9 @@ import { type RelayOptions, relay } from "./relay.js";
 
 /** What of a request the SDK looks at. */
 const HEADERS = ["accept", "content-type", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
-/** Around the content of a file, which in JSON may be twice as long. */
+/** How much longer a file may be in JSON: `é` is two bytes, and six as Python escapes it. */
+const ESCAPED_SIZE = 3;
+/** Around the content of a file. */
 const ENVELOPE_BYTES = 1024 * 1024;
 
 /** Streamable HTTP of the Model Context Protocol. Nothing of it is loaded before the first request. */
@@ -32,6 +34,7 @@ export function createMcpRoutes(parts: McpParts): HttpRoute[] {
 }
 
 class McpEndpoint {
+  readonly #maxFileSizeBytes: number;
   readonly #maxBodyBytes: number;
   readonly #clients: ClientSessions;
 
@@ -40,7 +43,8 @@ class McpEndpoint {
     const { createSchemaCompiler, openHttpSession } = require("mcp-server") as typeof import("../protocol/main.js");
     const { tools, sessions } = createToolServer(parts, createSchemaCompiler());
     const { config, version } = parts;
-    this.#maxBodyBytes = 2 * config.mcpMaxFileSizeBytes + ENVELOPE_BYTES;
+    this.#maxFileSizeBytes = config.mcpMaxFileSizeBytes;
+    this.#maxBodyBytes = ESCAPED_SIZE * config.mcpMaxFileSizeBytes + ENVELOPE_BYTES;
     this.#clients = new ClientSessions({
       open: (options) => openHttpSession({ ...options, version, tools }),
       onClose: ({ caller, ownSessionId }) => void sessions.close(caller, ownSessionId, "its client has gone"),
@@ -56,7 +60,9 @@ class McpEndpoint {
     try {
       body = await readJson(exchange, { maxBytes: this.#maxBodyBytes });
     } catch (error) {
-      exchange.sendJson(error instanceof BodyTooLarge ? 413 : 400, jsonRpcError(PARSE_ERROR, (error as Error).message));
+      const isTooLarge = error instanceof BodyTooLarge;
+      const limit = isTooLarge ? `: a file may have max_file_size_bytes ${this.#maxFileSizeBytes}` : "";
+      exchange.sendJson(isTooLarge ? 413 : 400, jsonRpcError(PARSE_ERROR, (error as Error).message + limit));
       return;
     }
     const client = known ?? (isInitialize(body) ? await this.#clients.open(callerOf(exchange.call)) : this.#find(exchange));

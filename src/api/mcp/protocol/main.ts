@@ -4,7 +4,7 @@ import type { SecureContextOptions } from "node:tls";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import type { EventStore } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
-import { Ajv } from "ajv";
+import { Ajv, type ErrorObject } from "ajv";
 import type { Validate } from "../tool-server.js";
 import { Bridge, type BridgeOptions } from "./bridge/bridge.js";
 import { createRemoteFetch } from "./bridge/remote-fetch.js";
@@ -86,6 +86,14 @@ export function createSchemaCompiler(): (schema: object) => Validate {
   const ajv = new Ajv({ allErrors: true });
   return (schema) => {
     const validate = ajv.compile(schema);
-    return (value) => (validate(value) ? undefined : ajv.errorsText(validate.errors, { dataVar: "arguments" }));
+    return (value) => (validate(value) ? undefined : (validate.errors ?? []).map(describe).join(", "));
   };
+}
+
+/** "encoding must be equal to one of the allowed values: text, base64": with the value that a model is to put right. */
+function describe({ instancePath, message = "is wrong", params }: ErrorObject): string {
+  const where = instancePath === "" ? "they" : instancePath.slice(1).replaceAll("/", ".");
+  const { allowedValues, additionalProperty } = params as { allowedValues?: readonly unknown[]; additionalProperty?: string };
+  if (allowedValues !== undefined) return `${where} ${message}: ${allowedValues.join(", ")}`;
+  return additionalProperty === undefined ? `${where} ${message}` : `${where} ${message}: ${JSON.stringify(additionalProperty)}`;
 }

@@ -34,7 +34,17 @@ function isBase64(text: string): boolean {
 export function encodeContent(path: string, bytes: Buffer, encoding: Encoding): string {
   if (encoding === "base64") return bytes.toString("base64");
   if (isUtf8(bytes)) return bytes.toString("utf8");
+  if (isInsideCharacter(bytes)) {
+    const message = `cannot read ${path} as text from there: the offset is inside a character; go on at a next_offset`;
+    throw new PicodError("NOT_TEXT", message, { path });
+  }
   throw new PicodError("NOT_TEXT", `cannot read ${path} as text: it is not UTF-8; ask for it with encoding base64`, { path });
+}
+
+/** Whether what begins there would be UTF-8, if it began a little earlier or later. */
+function isInsideCharacter(bytes: Buffer): boolean {
+  const begin = bytes.subarray(0, 4).findIndex((byte) => (byte & 0xc0) !== 0x80);
+  return begin > 0 && isUtf8(bytes.subarray(begin));
 }
 
 /** What is left of a piece of text when a last character that is cut off waits for the next piece. */

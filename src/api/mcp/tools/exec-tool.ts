@@ -1,12 +1,12 @@
-import { locateDirectory } from "../../../filesystem/locate-directory.js";
 import { type ExecuteResult, runToEnd } from "../../../process/execute.js";
 import type { StreamName } from "../../../process/managed-process.js";
 import { OutputCollector } from "../../../process/output-collector.js";
 import type { Sandbox } from "../../../sandbox.js";
 import { limitExceeded } from "../limits.js";
 import type { KeptOutputs } from "../sessions/kept-outputs.js";
-import { resolveSessionPath } from "../sessions/session-paths.js";
 import { ExecProgress } from "./exec-progress.js";
+import { locateWorkdir, WORKDIR } from "./path-input.js";
+import { OUTCOME } from "./processes/process-state.js";
 import type { ResourceLink, Tool, ToolContext } from "./tool.js";
 
 /** Of each stream, in an answer: what a model can be given. */
@@ -51,10 +51,7 @@ export function createExecTool(sandbox: Sandbox): Tool {
           exclusiveMinimum: 0,
           description: "Default, and the most: the limit timeout_seconds.",
         },
-        workdir: {
-          type: "string",
-          description: "Where to run it; relative to, and by default, the session's working directory.",
-        },
+        workdir: WORKDIR,
       },
       required: ["command"],
       additionalProperties: false,
@@ -66,10 +63,7 @@ export function createExecTool(sandbox: Sandbox): Tool {
         stdout: { type: "string" },
         stderr: { type: "string" },
         duration_ms: { type: "integer" },
-        outcome: {
-          type: "string",
-          enum: ["exited", "signaled", "timed_out", "cancelled", "out_of_memory", "spawn_failed"],
-        },
+        outcome: OUTCOME,
         note: { type: "string", description: "How it ended, when it did not end by itself." },
         stdout_omitted: OMITTED,
         stderr_omitted: OMITTED,
@@ -82,16 +76,15 @@ export function createExecTool(sandbox: Sandbox): Tool {
   };
 }
 
-async function exec(sandbox: Sandbox, { command, timeout_seconds: asked, workdir = "." }: ExecInput, context: ToolContext) {
+async function exec(sandbox: Sandbox, { command, timeout_seconds: asked, workdir }: ExecInput, context: ToolContext) {
   const { session, call, limits, abortSignal, onProgress } = context;
   const { timeoutMs } = limits;
   if (asked !== undefined && asked * 1000 > timeoutMs) {
     throw limitExceeded("timeout_seconds", timeoutMs / 1000, `cannot run a command for ${asked} s`);
   }
-  const { access, path } = resolveSessionPath(sandbox, session, call.caller, workdir);
   const options = {
     command: { line: command },
-    cwd: locateDirectory(access, path),
+    cwd: locateWorkdir(sandbox, context, workdir),
     env: {},
     user: "",
     limits: {},

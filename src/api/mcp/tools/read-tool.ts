@@ -39,7 +39,7 @@ export function createReadTool(sandbox: Sandbox): Tool {
       properties: {
         path: { type: "string", description: "Absolute." },
         content: { type: "string" },
-        size_bytes: { type: "integer", description: "Of the whole file." },
+        size_bytes: { type: "integer", description: "Of the whole file; of one that does not say, as far as it was read." },
         next_offset: { type: "integer", description: "There when the file goes on behind the content." },
       },
       required: ["path", "content", "size_bytes"],
@@ -62,22 +62,24 @@ async function read(sandbox: Sandbox, input: ReadInput, context: ToolContext) {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
-    // Of what does not say how long it is, one byte more tells whether it is too much.
-    const span = reader.span(BigInt(offset), BigInt(limit ?? maxFileSizeBytes + 1));
+    // Of what does not say how long it is, one byte more tells whether that is all.
+    const wanted = reader.size === undefined ? (limit ?? maxFileSizeBytes) + 1 : (limit ?? maxFileSizeBytes + 1);
+    const span = reader.span(BigInt(offset), BigInt(wanted));
     if (limit === undefined && span.end - span.start > maxFileSizeBytes && reader.size !== undefined)
       throw tooLarge(`${reader.size - offset} bytes`);
     if (span.end - span.start > LARGE_BYTES && reader.size !== undefined) await waitForRoom();
     for await (const chunk of reader.read(span)) {
       abortSignal.throwIfAborted();
       bytes += chunk.length;
-      if (bytes > maxFileSizeBytes) throw tooLarge(`more than ${maxFileSizeBytes} bytes`);
+      if (limit === undefined && bytes > maxFileSizeBytes) throw tooLarge(`more than ${maxFileSizeBytes} bytes`);
       chunks.push(Buffer.from(chunk));
     }
   } finally {
     reader.close();
   }
-  const all = Buffer.concat(chunks);
-  const size = reader.size ?? offset + all.length;
+  const read = Buffer.concat(chunks);
+  const size = reader.size ?? offset + read.length;
+  const all = read.subarray(0, limit);
   const isPart = offset + all.length < size;
   const content = isPart && encoding === "text" ? withoutPartialEnd(all) : all;
   return {

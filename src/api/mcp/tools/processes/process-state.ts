@@ -2,16 +2,18 @@ import type { ProcessRecord } from "../../../../process/process-record.js";
 
 export const PROCESS_ID = { type: "string", minLength: 1, description: "As sandbox_process_start returned it." };
 
+/** How a command has ended, in a schema. */
+export const OUTCOME = {
+  type: "string",
+  enum: ["exited", "signaled", "timed_out", "cancelled", "out_of_memory", "spawn_failed"],
+};
+
 /** Output schemas of what `stateOf` tells. */
 export const STATE_PROPERTIES = {
   process_id: { type: "string" },
   status: { type: "string", enum: ["running", "stopping", "ended"] },
   exit_code: { type: "integer", description: "When it has ended: 128+n after signal n, 124 when its time was up." },
-  outcome: {
-    type: "string",
-    enum: ["exited", "signaled", "timed_out", "cancelled", "out_of_memory", "spawn_failed"],
-    description: "When it has ended; cancelled: it was stopped.",
-  },
+  outcome: { ...OUTCOME, description: "When it has ended; cancelled: it was stopped." },
   note: { type: "string", description: "How it ended, when it did not end by itself." },
 };
 

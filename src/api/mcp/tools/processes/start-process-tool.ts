@@ -1,7 +1,6 @@
-import { locateDirectory } from "../../../../filesystem/locate-directory.js";
 import { start } from "../../../../process/start.js";
 import type { Sandbox } from "../../../../sandbox.js";
-import { resolveSessionPath } from "../../sessions/session-paths.js";
+import { locateWorkdir, WORKDIR } from "../path-input.js";
 import type { Tool, ToolContext } from "../tool.js";
 import { STATE_PROPERTIES, stateOf } from "./process-state.js";
 import type { SessionProcesses } from "./session-processes.js";
@@ -28,10 +27,7 @@ export function createStartProcessTool(sandbox: Sandbox, processes: SessionProce
       type: "object",
       properties: {
         command: { type: "string", minLength: 1, description: "A line for the shell." },
-        workdir: {
-          type: "string",
-          description: "Where to run it; relative to, and by default, the session's working directory.",
-        },
+        workdir: WORKDIR,
         timeout_seconds: {
           type: "number",
           exclusiveMinimum: 0,
@@ -59,10 +55,19 @@ export function createStartProcessTool(sandbox: Sandbox, processes: SessionProce
   };
 }
 
-function startProcess(sandbox: Sandbox, processes: SessionProcesses, input: StartInput, { session, call }: ToolContext) {
-  const { command, workdir = ".", timeout_seconds: timeoutSeconds = 0, pty: size } = input;
-  const { access, path } = resolveSessionPath(sandbox, session, call.caller, workdir);
-  const what = { command, argv: [], cwd: locateDirectory(access, path), user: "", env: {}, size, stdin: true, login: false };
+function startProcess(sandbox: Sandbox, processes: SessionProcesses, input: StartInput, context: ToolContext) {
+  const { session, call } = context;
+  const { command, workdir, timeout_seconds: timeoutSeconds = 0, pty: size } = input;
+  const what = {
+    command,
+    argv: [],
+    cwd: locateWorkdir(sandbox, context, workdir),
+    user: "",
+    env: {},
+    size,
+    stdin: true,
+    login: false,
+  };
   const names = { id: "", tag: "", label: "", sessionId: session.id };
   const record = start(sandbox, {
     ...what,
