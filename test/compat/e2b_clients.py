@@ -57,4 +57,6 @@ class Case(unittest.IsolatedAsyncioTestCase):
 def main():
     result = unittest.main(argv=sys.argv[:1], exit=False).result
     if result.testsRun > 0 and result.wasSuccessful():
-        print("done")
+        print("done", flush=True)
+        # What the threads of other libraries do while the interpreter ends is theirs.
+        os._exit(0)
