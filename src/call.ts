@@ -84,12 +84,12 @@ export interface Call {
   trace: Span;
 }
 
-/** Carries the Call through the RPC library to interceptors and façades. */
-export const callKey = createContextKey<Call>(
-  {
-    requestId: "",
-    peer: "",
-    startedAt: 0,
+/** One that has just arrived. */
+export function newCall(requestId: string, peer: string, trace: Span, startedAt = performance.now()): Call {
+  return {
+    requestId,
+    peer,
+    startedAt,
     caller: undefined,
     hasArrived: false,
     bytesIn: 0,
@@ -100,10 +100,12 @@ export const callKey = createContextKey<Call>(
     processId: undefined,
     subject: undefined,
     denial: undefined,
-    trace: UNTRACED,
-  },
-  { description: "the call as the listener saw it" },
-);
+    trace,
+  };
+}
+
+/** Carries the Call through the RPC library to interceptors and façades. */
+export const callKey = createContextKey<Call>(newCall("", "", UNTRACED, 0), { description: "the call as the listener saw it" });
 
 /** Who has made the call that a handler answers. */
 export function callerOf({ values }: { readonly values: ContextValues }): Caller | undefined {

@@ -1,6 +1,7 @@
-import { closeSync, constants, existsSync, openSync, statSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync } from "node:fs";
 import { PicodError } from "../errors/picod-error.js";
 import { withFileRightsOf } from "../os/credentials.js";
+import { isProgram } from "../os/program.js";
 import { O_PATH } from "../os/root.js";
 import { errnoName } from "../os/system-error.js";
 import type { User } from "../os/users.js";
@@ -59,17 +60,7 @@ function limitsPrelude(limits: ResourceLimits): string {
 export function findProgram(name: string, path: string, user: User): string | undefined {
   if (name.includes("/")) return name;
   const candidates = path.split(":").map((directory) => `${directory === "" ? "." : directory}/${name}`);
-  return withFileRightsOf({ user }, () => candidates.find(isExecutable));
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    return stats?.isFile() === true && (stats.mode & 0o111) !== 0;
-  } catch (error) {
-    if (errnoName(error) === undefined) throw error;
-    return false;
-  }
+  return withFileRightsOf({ user }, () => candidates.find(isProgram));
 }
 
 /** @throws ENOENT, ENOTDIR, EACCES when that user cannot make it the working directory. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { Call } from "../call.js";
+import { type Call, newCall } from "../call.js";
 import { passOn } from "../trace.js";
 import type { HttpRequest } from "./http-types.js";
 
@@ -13,22 +13,8 @@ const MS_OF_GRPC_UNIT: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_
 export function beginCall(request: HttpRequest): Call {
   dropEndlessTimeouts(request.headers);
   const given = request.headers["x-request-id"]?.toString() ?? "";
-  return {
-    requestId: VALID_REQUEST_ID.test(given) ? given : randomUUID(),
-    peer: request.socket.remoteAddress ?? "",
-    startedAt: performance.now(),
-    caller: undefined,
-    hasArrived: false,
-    bytesIn: 0,
-    bytesOut: 0,
-    procedure: "",
-    code: undefined,
-    cause: undefined,
-    processId: undefined,
-    subject: undefined,
-    denial: undefined,
-    trace: passOn(request.headers),
-  };
+  const requestId = VALID_REQUEST_ID.test(given) ? given : randomUUID();
+  return newCall(requestId, request.socket.remoteAddress ?? "", passOn(request.headers));
 }
 
 /** The path of a request, or undefined when its target is not one (`*`, an authority, an absolute URL). */

@@ -1,6 +1,6 @@
-import { closeSync, openSync, readSync, realpathSync, statSync } from "node:fs";
+import { closeSync, openSync, readSync, realpathSync } from "node:fs";
 import { posix } from "node:path";
-import { errnoName } from "../../os/system-error.js";
+import { isProgram } from "../../os/program.js";
 
 /** Interpreters of interpreters, as the kernel follows them. */
 const MAX_INTERPRETERS = 5;
@@ -30,16 +30,6 @@ export function executedFiles(program: string, path: string): string[] {
     if (named !== undefined) for (const each of executedFiles(named, path)) files.add(each);
   }
   return [...files];
-}
-
-function isProgram(path: string): boolean {
-  try {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    return stats?.isFile() === true && (stats.mode & 0o111) !== 0;
-  } catch (error) {
-    if (errnoName(error) === undefined) throw error;
-    return false;
-  }
 }
 
 function withRealDirectory(path: string): string {

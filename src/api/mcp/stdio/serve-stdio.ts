@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import type { Caller } from "../../../call.js";
+import { type Call, type Caller, newCall } from "../../../call.js";
 import { UNTRACED } from "../../../trace.js";
 import { createToolServer, type McpParts } from "../create-tool-server.js";
 import { newSessionId } from "../sessions/session-key.js";
@@ -27,7 +27,7 @@ export async function serveStdio(
   const { tools } = createToolServer(parts, createSchemaCompiler());
   const closed = new AbortController();
   let requests = 0;
-  const originOf = () => ({ call: newCall(callerNow(), ++requests), abortSignal: closed.signal });
+  const originOf = () => ({ call: callOf(callerNow(), ++requests), abortSignal: closed.signal });
   const close = await openStdioSession({
     version: parts.version,
     tools,
@@ -42,21 +42,6 @@ export async function serveStdio(
   };
 }
 
-function newCall(caller: Caller, request: number) {
-  return {
-    requestId: `stdio-${request}`,
-    peer: "stdio",
-    startedAt: performance.now(),
-    caller,
-    hasArrived: true,
-    bytesIn: 0,
-    bytesOut: 0,
-    procedure: "mcp",
-    code: undefined,
-    cause: undefined,
-    processId: undefined,
-    subject: undefined,
-    denial: undefined,
-    trace: UNTRACED,
-  };
+function callOf(caller: Caller, request: number): Call {
+  return { ...newCall(`stdio-${request}`, "stdio", UNTRACED), caller, hasArrived: true, procedure: "mcp" };
 }
