@@ -7,6 +7,7 @@ import { eventually } from "../helpers/eventually.js";
 import { isAlive } from "../helpers/processes.js";
 import { type Daemon, startDaemon, TOKEN } from "../helpers/start-daemon.js";
 import { connectMcp } from "./connect.js";
+import { exec, type Headers, INITIALIZE, initialize, send } from "./raw.js";
 
 const workdir = mkdtempSync(join(tmpdir(), "picod-mcp-"));
 afterAll(() => rmSync(workdir, { recursive: true }));
@@ -20,41 +21,6 @@ beforeAll(async () => {
   daemon = await start();
 });
 afterAll(() => daemon[Symbol.asyncDispose]());
-
-const VERSION = "2025-11-25";
-const INITIALIZE = {
-  jsonrpc: "2.0",
-  id: 0,
-  method: "initialize",
-  params: { protocolVersion: VERSION, capabilities: {}, clientInfo: { name: "raw", version: "0" } },
-};
-
-type Headers = Readonly<Record<string, string>>;
-
-/** One request by hand. */
-function send(daemon: Daemon, body: unknown, headers: Headers = {}, method = "POST"): Promise<Response> {
-  const common = {
-    authorization: `Bearer ${TOKEN}`,
-    accept: "application/json, text/event-stream",
-    "content-type": "application/json",
-  };
-  const content = body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) };
-  return fetch(`${daemon.url}/mcp`, { method, headers: { ...common, ...headers }, ...content });
-}
-
-/** The headers of a client that is initialised. */
-async function initialize(daemon: Daemon, headers: Headers = {}): Promise<Headers> {
-  const answer = await send(daemon, INITIALIZE, headers);
-  await answer.text();
-  return { "mcp-session-id": answer.headers.get("mcp-session-id") ?? "", "mcp-protocol-version": VERSION, ...headers };
-}
-
-const exec = (id: number, command: string) => ({
-  jsonrpc: "2.0",
-  id,
-  method: "tools/call",
-  params: { name: "sandbox_exec", arguments: { command } },
-});
 
 describe("a request of /mcp", () => {
   it("that is not the protocol's is told so", async () => {

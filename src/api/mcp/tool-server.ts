@@ -150,7 +150,7 @@ export class ToolServer {
       const signal = AbortSignal.any([abortSignal, session.endedSignal]);
       const waitForRoom = async () => {
         const slot = await session.largeAnswers.take(signal);
-        void answered?.then(() => slot[Symbol.dispose]());
+        void leftOrAborted(answered, signal).then(() => slot[Symbol.dispose]());
       };
       const common = { session, sessionCreated, call, limits: limitsOf(limits, caller), onProgress, waitForRoom };
       return tool.run(input, { ...common, callerSignal: abortSignal, abortSignal: signal });
@@ -164,6 +164,17 @@ export class ToolServer {
     this.#validators.set(name, compiled);
     return compiled;
   }
+}
+
+/** Who has cancelled is not answered: then nothing ever leaves. */
+async function leftOrAborted(left: Promise<void> | undefined, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const onAbort = () => resolve();
+  signal.addEventListener("abort", onAbort);
+  void left?.then(resolve);
+  await promise;
+  signal.removeEventListener("abort", onAbort);
 }
 
 /** By its scopes, and by what the policy grants it. */
