@@ -13,7 +13,7 @@ const request = { jsonrpc: "2.0", id: 1, method: "tools/call" };
 describe("the requests of a connection that is lost", () => {
   it("are given up at once by a client that cannot come back", () => {
     const onOver = vi.fn();
-    const post = new PendingPost(request, onOver);
+    const post = new PendingPost(request, { onCancelled: vi.fn(), onOver });
     post.connectionLost();
     expect(post.abortSignal.aborted).toBe(true);
     expect(onOver).toHaveBeenCalledOnce();
@@ -21,7 +21,10 @@ describe("the requests of a connection that is lost", () => {
 
   it("are given up when the client has not come back for half a minute", () => {
     const onOver = vi.fn();
-    const post = new PendingPost([request, { jsonrpc: "2.0", method: "notifications/initialized" }], onOver);
+    const post = new PendingPost([request, { jsonrpc: "2.0", method: "notifications/initialized" }], {
+      onCancelled: vi.fn(),
+      onOver,
+    });
     post.streamId = "stream";
     post.connectionLost();
     vi.advanceTimersByTime(29_000);

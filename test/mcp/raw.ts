@@ -11,14 +11,20 @@ export const INITIALIZE = {
 export type Headers = Readonly<Record<string, string>>;
 
 /** One request by hand. */
-export function send(daemon: Daemon, body: unknown, headers: Headers = {}, method = "POST"): Promise<Response> {
+export function send(
+  daemon: Daemon,
+  body: unknown,
+  headers: Headers = {},
+  method = "POST",
+  signal: AbortSignal | null = null,
+): Promise<Response> {
   const common = {
     authorization: `Bearer ${TOKEN}`,
     accept: "application/json, text/event-stream",
     "content-type": "application/json",
   };
   const content = body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) };
-  return fetch(`${daemon.url}/mcp`, { method, headers: { ...common, ...headers }, ...content });
+  return fetch(`${daemon.url}/mcp`, { method, headers: { ...common, ...headers }, signal, ...content });
 }
 
 /** The headers of a client that is initialised. */

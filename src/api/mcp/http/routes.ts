@@ -3,7 +3,8 @@ import { BodyTooLarge, readJson } from "../../json-body.js";
 import { createToolServer, type McpParts } from "../create-tool-server.js";
 import { callerOf } from "../tools/caller.js";
 import { type ClientSession, ClientSessions } from "./client-sessions.js";
-import { BAD_REQUEST, jsonRpcError, PARSE_ERROR, SESSION_NOT_FOUND } from "./json-rpc-error.js";
+import { BAD_REQUEST, INVALID_REQUEST, jsonRpcError, PARSE_ERROR, SESSION_NOT_FOUND } from "./json-rpc-error.js";
+import { cancelledIds, isInitialize, whyInvalid } from "./messages.js";
 import { PendingPost } from "./pending-post.js";
 import { type RelayOptions, relay } from "./relay.js";
 
@@ -67,7 +68,15 @@ class McpEndpoint {
     }
     const client = known ?? (isInitialize(body) ? await this.#clients.open(callerOf(exchange.call)) : this.#find(exchange));
     if (client === undefined) return;
-    const post = new PendingPost(body, () => client.posts.delete(post));
+    const invalid = whyInvalid(body, (id) => [...client.posts].some((each) => each.isInUse(id)));
+    if (invalid !== undefined) {
+      exchange.sendJson(400, jsonRpcError(INVALID_REQUEST, invalid));
+      return;
+    }
+    const post = new PendingPost(body, {
+      onCancelled: (ids) => void client.http.endStream(ids).then(() => post.delivered()),
+      onOver: () => client.posts.delete(post),
+    });
     client.posts.add(post);
     try {
       await this.#clients.use(client, () => this.#answer(client, exchange, post, body));
@@ -106,6 +115,7 @@ class McpEndpoint {
     const answered = Array.isArray(body) ? undefined : post?.over;
     const origin = { call, abortSignal: post?.abortSignal ?? abortSignal, answered };
     const response = await client.http.handle(toWebRequest(exchange), body, origin);
+    if (response.ok) for (const id of cancelledIds(body)) for (const each of client.posts) each.cancelled(id);
     // Before it knows its id, and comes back with it.
     this.#clients.add(client);
     const options: RelayOptions = {
@@ -133,11 +143,6 @@ class McpEndpoint {
     else exchange.sendJson(404, jsonRpcError(SESSION_NOT_FOUND, "no such session, or no longer: initialize again"));
     return undefined;
   }
-}
-
-function isInitialize(body: unknown): boolean {
-  const messages: unknown[] = Array.isArray(body) ? body : [body];
-  return messages.some((message) => (message as { method?: unknown } | null)?.method === "initialize");
 }
 
 function toWebRequest({ request: { method = "", headers } }: HttpExchange): Request {

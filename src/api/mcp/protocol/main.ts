@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import type { EventStore } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
+import type { RequestId } from "@modelcontextprotocol/sdk/types.js";
 import { Ajv, type ErrorObject } from "ajv";
 import type { Validate } from "../tool-server.js";
 import { Bridge, type BridgeOptions } from "./bridge/bridge.js";
@@ -18,12 +20,16 @@ export interface HttpSession {
   readonly id: string | undefined;
   /** @param body of a POST, as JSON. */
   handle(request: Request, body: unknown, origin: RequestOrigin): Promise<Response>;
+  /** Ends the one stream of requests that were cancelled, which the SDK never answers. @param ids all of those. */
+  endStream(ids: readonly unknown[]): Promise<void>;
   /** What is in progress is cancelled. */
   close(): Promise<void>;
 }
 
 /** How soon a client whose stream was closed is to come back. */
 const RETRY_MS = 1_000;
+/** The code is that of the Language Server Protocol. */
+const CANCELLED = { code: -32_800, message: "the request was cancelled" };
 /** On one line: more than the largest file that may be written, in JSON. */
 const MAX_STDIO_MESSAGE_BYTES = 512 * 1024 * 1024;
 
@@ -49,6 +55,16 @@ export async function openHttpSession({ eventStore, onClose, ...options }: HttpS
       // The SDK's own way to bring along who calls; the gate has seen the token.
       const authInfo = { token: "", clientId: origin.call.caller?.name ?? "", scopes: [], extra: { origin } };
       return transport.handleRequest(request, { parsedBody: body, authInfo });
+    },
+    async endStream(ids) {
+      // What was just answered is written first.
+      await nextTurn();
+      for (const id of ids) transport.closeSSEStream(id as RequestId);
+      for (const id of ids) {
+        // Goes nowhere but to who takes the stream up again; the SDK remembers a request until there is an answer, and complains of this one.
+        const answer = { jsonrpc: "2.0" as const, id: id as RequestId, error: CANCELLED };
+        await transport.send(answer).catch(() => undefined);
+      }
     },
     close: () => server.close(),
   };
