@@ -12,14 +12,13 @@ import type { ExecuteDefaults } from "./process/execute.js";
 import { ExecutionRecords } from "./process/execution-records.js";
 import { ProcessRegistry } from "./process/process-registry.js";
 import { ProcessTable } from "./process/process-table.js";
+import { withinMemory } from "./within-memory.js";
 
 const RETAIN_MS = 10 * 60_000;
 const MAX_RECORDS = 1000;
 const MAX_RECORD_BYTES = 64 * 1024 * 1024;
 /** Output of all long-lived processes together, and of one stream below. */
 const MAX_OUTPUT_BYTES = 128 * 1024 * 1024;
-/** Of the memory that the cgroup allows, for each of the two above: a small sandbox keeps less. */
-const SHARE_OF_MEMORY = 1 / 8;
 const MAX_STREAM_BYTES = 1024 * 1024;
 const MAX_INPUT_BYTES = 1024 * 1024;
 const UPLOAD_EXPIRE_MS = 60 * 60_000;
@@ -91,12 +90,6 @@ export function createSandbox(
       softOpenFiles: Number(env.PICOD_SOFT_OPEN_FILES) || FALLBACK_SOFT_OPEN_FILES,
     },
   };
-}
-
-/** Without a limit it is a number beyond every machine's. */
-function withinMemory(bytes: number): number {
-  const allowed = process.constrainedMemory();
-  return allowed > 0 ? Math.min(bytes, Math.floor(allowed * SHARE_OF_MEMORY)) : bytes;
 }
 
 /** Node's thread pool size is set by the daemon itself, and its traces are not those of commands, which might even read its secrets. */

@@ -1,3 +1,5 @@
+import type { OutputBudget } from "./output-budget.js";
+
 /** One stream of a command that was too long for its answer. */
 export interface KeptOutput {
   readonly uri: string;
@@ -15,16 +17,18 @@ export function sessionIdOfOutput(uri: string): string {
   }
 }
 
-/** What commands of a session have printed, for those who want all of it: the last of it, up to a limit. */
+/** What commands of a session have printed, for those who want all of it: the last of it, up to a limit of its own and that of all. */
 export class KeptOutputs {
   readonly #sessionId: string;
   readonly #maxBytes: number;
+  readonly #budget: OutputBudget;
   readonly #kept = new Map<string, KeptOutput>();
   #bytes = 0;
 
-  constructor(sessionId: string, maxBytes: number) {
+  constructor(sessionId: string, maxBytes: number, budget: OutputBudget) {
     this.#sessionId = sessionId;
     this.#maxBytes = maxBytes;
+    this.#budget = budget;
   }
 
   /** The oldest make room. */
@@ -35,9 +39,9 @@ export class KeptOutputs {
     this.#bytes += content.length;
     for (const oldest of this.#kept.values()) {
       if (this.#bytes <= this.#maxBytes || oldest === output) break;
-      this.#kept.delete(oldest.uri);
-      this.#bytes -= oldest.content.length;
+      this.#drop(oldest);
     }
+    this.#budget.add(output, () => this.#drop(output));
     return output;
   }
 
@@ -51,7 +55,12 @@ export class KeptOutputs {
   }
 
   clear(): void {
-    this.#kept.clear();
-    this.#bytes = 0;
+    for (const output of this.#kept.values()) this.#drop(output);
+  }
+
+  #drop(output: KeptOutput): void {
+    this.#kept.delete(output.uri);
+    this.#bytes -= output.content.length;
+    this.#budget.removed(output);
   }
 }

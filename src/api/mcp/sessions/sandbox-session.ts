@@ -3,11 +3,9 @@ import { Slots } from "../../../filesystem/searching/slots.js";
 import type { ProcessScope } from "../../../process/process-scope.js";
 import type { BlockedList } from "../blocked-paths.js";
 import { limitExceeded } from "../limits.js";
-import { KeptOutputs } from "./kept-outputs.js";
+import type { KeptOutputs } from "./kept-outputs.js";
 
-export type SandboxSessionParts = Pick<SandboxSession, "id" | "blocked" | "processes"> & {
-  readonly maxOutputBytes: number;
-};
+export type SandboxSessionParts = Pick<SandboxSession, "id" | "blocked" | "processes" | "outputs">;
 
 /** Each costs several times the file that it holds, until it has left. */
 const LARGE_ANSWERS_AT_ONCE = 2;
@@ -34,11 +32,11 @@ export class SandboxSession {
   readonly #ended = new AbortController();
   #filesCreated = 0;
 
-  constructor({ id, blocked, processes, maxOutputBytes }: SandboxSessionParts) {
+  constructor({ id, blocked, processes, outputs }: SandboxSessionParts) {
     this.id = id;
     this.blocked = blocked;
     this.processes = processes;
-    this.outputs = new KeptOutputs(id, maxOutputBytes);
+    this.outputs = outputs;
   }
 
   /** @throws why it has none: its caller may not make a directory there. */

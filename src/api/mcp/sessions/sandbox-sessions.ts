@@ -2,15 +2,19 @@ import type { Caller } from "../../../call.js";
 import type { Config } from "../../../config.js";
 import { PicodError } from "../../../errors/picod-error.js";
 import type { Sandbox } from "../../../sandbox.js";
+import { withinMemory } from "../../../within-memory.js";
 import { type BlockedList, type BlockedPathSettings, blockedList } from "../blocked-paths.js";
+import { KeptOutputs } from "./kept-outputs.js";
+import { OutputBudget } from "./output-budget.js";
 import { SandboxSession } from "./sandbox-session.js";
 import { callerKey } from "./session-key.js";
 import { makeSessionDirectory } from "./session-paths.js";
 
 /** Over all callers. */
 const MAX_SESSIONS = 1000;
-/** Of what their commands have printed, each. */
+/** Of what their commands have printed, each, and all together. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
+const MAX_ALL_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 export type SessionSettings = Pick<Config, "sessionDir" | "sessionIdleTimeoutMs" | "sessionMaxLifetimeMs"> & BlockedPathSettings;
 
@@ -26,6 +30,7 @@ export class SandboxSessions {
   readonly #sandbox: Sandbox;
   readonly #settings: SessionSettings;
   readonly #blocked: BlockedList;
+  readonly #outputBudget = new OutputBudget(withinMemory(MAX_ALL_OUTPUT_BYTES));
   readonly #open = new Map<string, OpenSession>();
 
   constructor(sandbox: Sandbox, settings: SessionSettings) {
@@ -76,8 +81,8 @@ export class SandboxSessions {
     }
     const { processes, defaults } = this.#sandbox;
     const scope = processes.openScope(defaults.killGraceMs);
-    const common = { blocked: this.#blocked, maxOutputBytes: MAX_OUTPUT_BYTES };
-    const session = new SandboxSession({ id, ...common, processes: scope });
+    const outputs = new KeptOutputs(id, MAX_OUTPUT_BYTES, this.#outputBudget);
+    const session = new SandboxSession({ id, blocked: this.#blocked, processes: scope, outputs });
     const { sessionMaxLifetimeMs } = this.#settings;
     const end = () => void this.close(caller, id, "its --session-max-lifetime is over");
     const entry = { session, lifetime: setTimeout(end, sessionMaxLifetimeMs).unref(), idle: undefined, callsInProgress: 0 };
