@@ -127,6 +127,23 @@ describe("a session", () => {
     await expect(mcp.call("sandbox_fs_list")).resolves.toMatchObject({ entries: [] });
   });
 
+  it("is opened again when the one before it has gone, with its files", async () => {
+    await using daemon = await start("--kill-grace", "1s");
+    await using mcp = await workflow(daemon, "wf-5");
+    await using again = await workflow(daemon, "wf-5");
+    const started = (name: string) =>
+      eventually(name, async () => (await mcp.tryCall("sandbox_fs_read", { path: name })).isError !== true);
+    await mcp.call("sandbox_process_start", { command: 'trap "" TERM; echo > one; while :; do sleep 0.05; done' });
+    const running = again.failure("sandbox_exec", { command: "echo > two; sleep 66" });
+    await started("one");
+    await started("two");
+    const closing = mcp.call("sandbox_close", { remove_files: true });
+    await expect(running).resolves.toMatchObject({ reason: "SESSION_ENDED" });
+    await expect(again.call("sandbox_fs_write", { path: "mine", content: "1" })).resolves.toMatchObject({ size_bytes: 1 });
+    await closing;
+    await expect(again.call("sandbox_fs_read", { path: "mine" })).resolves.toMatchObject({ content: "1" });
+  });
+
   it("of a connection ends with it", async () => {
     const mcp = await connectMcp(daemon);
     const pid = await leave(mcp);

@@ -146,7 +146,9 @@ export class ToolServer {
     if (subject !== undefined) call.subject = subject;
     abortSignal.throwIfAborted();
     const { sessions, limits } = this.#parts;
-    return sessions.use(caller, sessionIdOf(meta) ?? ownSessionId, async (session, sessionCreated) => {
+    const id = sessionIdOf(meta) ?? ownSessionId;
+    const whenNotOpen = () => tool.whenNotOpen?.(input, id);
+    return sessions.use({ caller, id, abortSignal, whenNotOpen }, async (session, sessionCreated) => {
       const signal = AbortSignal.any([abortSignal, session.endedSignal]);
       const waitForRoom = async () => {
         const slot = await session.largeAnswers.take(signal);

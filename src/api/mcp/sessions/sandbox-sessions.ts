@@ -1,6 +1,7 @@
 import type { Caller } from "../../../call.js";
 import type { Config } from "../../../config.js";
 import { PicodError } from "../../../errors/picod-error.js";
+import { unlessAborted } from "../../../process/unless-aborted.js";
 import type { Sandbox } from "../../../sandbox.js";
 import { withinMemory } from "../../../within-memory.js";
 import { type BlockedList, type BlockedPathSettings, blockedList } from "../blocked-paths.js";
@@ -18,6 +19,15 @@ const MAX_ALL_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 export type SessionSettings = Pick<Config, "sessionDir" | "sessionIdleTimeoutMs" | "sessionMaxLifetimeMs"> & BlockedPathSettings;
 
+/** One call, and the session that it means. */
+export interface SessionUse<T> {
+  readonly caller: Caller;
+  readonly id: string;
+  readonly abortSignal: AbortSignal;
+  /** What is answered where the session is not open; left out, or undefined: it is opened. */
+  readonly whenNotOpen?: (() => T | undefined) | undefined;
+}
+
 interface OpenSession {
   readonly session: SandboxSession;
   readonly lifetime: NodeJS.Timeout;
@@ -32,6 +42,8 @@ export class SandboxSessions {
   readonly #blocked: BlockedList;
   readonly #outputBudget = new OutputBudget(withinMemory(MAX_ALL_OUTPUT_BYTES));
   readonly #open = new Map<string, OpenSession>();
+  /** Those whose processes, and perhaps files, are not gone yet: one of the same name is opened after that. */
+  readonly #closing = new Map<string, Promise<void>>();
 
   constructor(sandbox: Sandbox, settings: SessionSettings) {
     this.#sandbox = sandbox;
@@ -44,9 +56,18 @@ export class SandboxSessions {
     return this.#open.get(keyOf(caller, id))?.session;
   }
 
-  /** Runs a call in a session, which is opened when it is not. @throws SESSION_LIMIT_REACHED. */
-  async use<T>(caller: Caller, id: string, run: (session: SandboxSession, created: boolean) => Promise<T>): Promise<T> {
-    const known = this.#open.get(keyOf(caller, id));
+  /** Runs a call in a session, which is opened when it is not. @throws SESSION_LIMIT_REACHED; the reason of the abort while one is closing. */
+  async use<T>(
+    { caller, id, abortSignal, whenNotOpen }: SessionUse<T>,
+    run: (session: SandboxSession, created: boolean) => Promise<T>,
+  ): Promise<T> {
+    const key = keyOf(caller, id);
+    for (let closing = this.#closing.get(key); closing !== undefined; closing = this.#closing.get(key)) {
+      await unlessAborted(closing, abortSignal);
+    }
+    const known = this.#open.get(key);
+    const answer = known === undefined ? whenNotOpen?.() : undefined;
+    if (answer !== undefined) return answer;
     const entry = known ?? this.#create(caller, id);
     clearTimeout(entry.idle);
     entry.callsInProgress++;
@@ -60,8 +81,8 @@ export class SandboxSessions {
     }
   }
 
-  /** Ends its processes; false when it is not open. Its files are left. */
-  async close(caller: Caller, id: string, why: string): Promise<boolean> {
+  /** Ends its processes; false when it is not open. Its files are left. @param cleanUp what else is done before it may be opened again. */
+  async close(caller: Caller, id: string, why: string, cleanUp?: () => Promise<void>): Promise<boolean> {
     const key = keyOf(caller, id);
     const entry = this.#open.get(key);
     if (entry === undefined) return false;
@@ -70,12 +91,20 @@ export class SandboxSessions {
     clearTimeout(entry.lifetime);
     const { session } = entry;
     session.end(new PicodError("SESSION_ENDED", `the session ${id} has ended: ${why}`, { session_id: id }));
-    await this.#sandbox.processes.closeScope(session.processes);
+    const { promise: closing, resolve } = Promise.withResolvers<void>();
+    this.#closing.set(key, closing);
+    try {
+      await this.#sandbox.processes.closeScope(session.processes);
+      await cleanUp?.();
+    } finally {
+      this.#closing.delete(key);
+      resolve();
+    }
     return true;
   }
 
   #create(caller: Caller, id: string): OpenSession {
-    if (this.#open.size >= MAX_SESSIONS) {
+    if (this.#open.size + this.#closing.size >= MAX_SESSIONS) {
       const message = `cannot open a session: ${MAX_SESSIONS} are open`;
       throw new PicodError("SESSION_LIMIT_REACHED", message, { limit: "sessions", value: String(MAX_SESSIONS) });
     }

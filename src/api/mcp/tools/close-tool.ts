@@ -35,11 +35,11 @@ export function createCloseTool(sandbox: Sandbox, sessions: SandboxSessions): To
       if (removeFiles && !fulfils(caller.scopes, "files:write")) {
         throw new PicodError("SCOPE_MISSING", `remove_files needs the scope files:write, which ${caller.name} does not have`);
       }
-      const closed = await sessions.close(caller, session.id, "it was closed");
-      if (removeFiles) {
+      const removeAll = async () => {
         const { access, path } = resolveSessionPath(sandbox, session, caller, session.place.workdir);
         await remove(access, path, { recursive: true, missingOk: true }, callerSignal);
-      }
+      };
+      const closed = await sessions.close(caller, session.id, "it was closed", removeFiles ? removeAll : undefined);
       return { structured: { closed: closed && !sessionCreated, session_id: session.id } };
     },
   };

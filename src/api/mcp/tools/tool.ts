@@ -31,6 +31,8 @@ export interface Tool {
   readonly annotations: ToolAnnotations;
   /** What a call is about, for the audit log. */
   subject?(input: object): CallSubject;
+  /** What it answers where the session is not open; left out, or undefined: the call opens it. */
+  whenNotOpen?(input: object, sessionId: string): ToolResult | undefined;
   /** Its input fits its schema. What it throws is told to the model. */
   run(input: object, context: ToolContext): Promise<ToolResult> | ToolResult;
 }
