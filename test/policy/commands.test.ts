@@ -456,7 +456,12 @@ describe("the daemon", () => {
       () => `it is let through, not ${told}`,
       () => listener.connections() > 0,
     );
+    told = "";
     await change(policy);
+    await eventually(
+      () => `it is refused again, not ${told}`,
+      () => told.includes("picod: "),
+    );
     const selector = { case: "id" as const, value: "asks" };
     await process.deleteProcess({ process: { selector }, stop: true });
     await following.catch(() => undefined);

@@ -38,11 +38,11 @@ export class CapabilityNetwork {
     if (listenFd !== undefined) this.#proxy = new EgressProxy(listenFd, new DomainList(this.#domains), this.#onRefused);
   }
 
-  /** What the policy says now. Connections that are open stay. */
+  /** What the policy says now. Connections to hosts that are listed no longer are ended. */
   allow({ network }: Capability): void {
     if (network.allowedDomains === this.#domains) return;
     this.#domains = network.allowedDomains;
-    if (this.#proxy !== undefined) this.#proxy.domains = new DomainList(this.#domains);
+    this.#proxy?.allow(new DomainList(this.#domains));
   }
 
   close(): void {
