@@ -83,12 +83,10 @@ export class ExecutionRecords {
   }
 }
 
-/** What makes two requests the same: the trace they belong to does not. As digests, since input may be large and is kept for long. */
+/** What makes two requests the same: the trace they belong to does not, and all that their capability grants does, since it decides about the result. As digests, since input may be large and is kept for long. */
 function requestFields(options: ExecuteOptions): Map<string, string> {
-  const { id: _id, trace: _trace, capability, ...fields } = options;
-  return new Map(
-    Object.entries({ ...fields, capability: capability?.name }).map(([name, value]) => [fieldName(name), digest(value)]),
-  );
+  const { id: _id, trace: _trace, ...fields } = options;
+  return new Map(Object.entries(fields).map(([name, value]) => [fieldName(name), digest(value)]));
 }
 
 function digest(value: unknown): string {

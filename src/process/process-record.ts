@@ -1,7 +1,9 @@
 import { PicodError } from "../errors/picod-error.js";
 import type { InputWriter } from "../os/input-writer.js";
 import type { TerminalSize } from "../os/terminal.js";
+import type { Capability } from "../policy/capability.js";
 import { AcceptedWrites } from "./accepted-writes.js";
+import { assertMayType } from "./capability-version.js";
 import type { ManagedProcess, OutputSink, ProcessEnd, StreamName } from "./managed-process.js";
 import type { OutputBudget } from "./output-budget.js";
 import { OutputHolds } from "./output-holds.js";
@@ -24,6 +26,8 @@ export interface StartedFrom {
   readonly limits: object;
   /** The capability with which it was started, for those who have another one. */
   readonly owner: string | undefined;
+  /** What that capability was then. */
+  readonly version: string | undefined;
 }
 
 /** What a process is called, which does not change what it is. */
@@ -154,20 +158,27 @@ export class ProcessRecord implements OutputSink {
   }
 
   /** `sendInput`, once for each `writeId` among the last: a repeated one writes nothing and returns what the first did. */
-  sendInputOnce(writeId: string, data: Uint8Array, offset: bigint | undefined, maxQueuedBytes: number): number {
+  sendInputOnce(
+    writeId: string,
+    capability: Capability | undefined,
+    data: Uint8Array,
+    offset: bigint | undefined,
+    maxQueuedBytes: number,
+  ): number {
     const known = this.#writes.answerOf(writeId);
     if (known !== undefined) return known;
-    const inputBytes = this.sendInput(data, offset, maxQueuedBytes);
+    const inputBytes = this.sendInput(capability, data, offset, maxQueuedBytes);
     this.#writes.remember(writeId, inputBytes);
     return inputBytes;
   }
 
   /**
    * Appends input. With `offset`, what has arrived before is left out. Returns how much input there is now.
-   * @throws PROCESS_ENDED, INPUT_CLOSED, OFFSET_BEYOND_END, INPUT_QUEUE_FULL.
+   * @param capability the caller's; undefined: no policy is in force.
+   * @throws POLICY_DENIED, PROCESS_ENDED, INPUT_CLOSED, OFFSET_BEYOND_END, INPUT_QUEUE_FULL.
    */
-  sendInput(data: Uint8Array, offset: bigint | undefined, maxQueuedBytes: number): number {
-    const input = this.openInput();
+  sendInput(capability: Capability | undefined, data: Uint8Array, offset: bigint | undefined, maxQueuedBytes: number): number {
+    const input = this.inputOf(capability);
     const known = offset === undefined ? 0 : this.inputBytes - Number(offset);
     if (known < 0) {
       const message = `cannot send input to ${this.id}: offset ${offset} is beyond the ${this.inputBytes} bytes that have arrived`;
@@ -190,7 +201,7 @@ export class ProcessRecord implements OutputSink {
    */
   closeInput(): void {
     if (this.process?.input?.closed) return;
-    const input = this.openInput();
+    const input = this.#openInput();
     if (this.size === undefined) input.end();
     else input.write(END_OF_FILE);
   }
@@ -210,8 +221,13 @@ export class ProcessRecord implements OutputSink {
     throw new PicodError("PROCESS_ENDED", `cannot signal ${this.id}: it has ended`, { id: this.id });
   }
 
-  /** @throws PROCESS_ENDED, INPUT_CLOSED. */
-  openInput(): InputWriter {
+  /** For somebody with that capability to write to. @throws POLICY_DENIED, PROCESS_ENDED, INPUT_CLOSED. */
+  inputOf(capability: Capability | undefined): InputWriter {
+    assertMayType(capability, this);
+    return this.#openInput();
+  }
+
+  #openInput(): InputWriter {
     const input = this.process?.input;
     if (this.end !== undefined)
       throw new PicodError("PROCESS_ENDED", `cannot send input to ${this.id}: it has ended`, { id: this.id });

@@ -4,6 +4,7 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   maxOutputBytes: "max_output_bytes",
   size: "pty",
   owner: "capability",
+  version: "capability",
 };
 
 /** How the API calls a value of a request, for errors. */

@@ -2,6 +2,7 @@ import { PicodError } from "../errors/picod-error.js";
 import type { UserDatabase } from "../os/users.js";
 import type { Capability } from "../policy/capability.js";
 import type { Trace } from "../trace.js";
+import { capabilityVersion } from "./capability-version.js";
 import type { Command, ResourceLimits } from "./command.js";
 import type { ExecutionRecords } from "./execution-records.js";
 import { permitTimeout } from "./permit-command.js";
@@ -13,7 +14,7 @@ import { explainSpawnError, programNotFound } from "./spawn-failure.js";
 import { Spawning } from "./spawning.js";
 import type { Grace } from "./termination.js";
 
-export interface StartOptions extends Omit<StartedFrom, "owner">, ProcessNames {
+export interface StartOptions extends Omit<StartedFrom, "owner" | "version">, ProcessNames {
   /** The caller's; undefined: no policy is in force. */
   readonly capability: Capability | undefined;
   /** Empty: the daemon makes one. */
@@ -43,7 +44,7 @@ const DEFAULT_TERM = "xterm-256color";
 export function start(parts: StartParts, options: StartOptions): ProcessRecord {
   const { processes, registry, executions, users, defaults } = parts;
   const { id: _id, tag, label, sessionId, trace, timeoutGrace, untilOutputEnds, capability, ...asked } = options;
-  const from = { ...asked, owner: capability?.name };
+  const from = { ...asked, owner: capability?.name, version: capabilityVersion(capability) };
   const timeoutMs = permitTimeout(capability, options.timeoutMs, 0);
   const known = options.id === "" ? undefined : registry.findSame(options.id, from);
   if (known !== undefined) return known;

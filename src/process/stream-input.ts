@@ -1,12 +1,14 @@
+import type { Capability } from "../policy/capability.js";
 import type { ProcessRecord } from "./process-record.js";
 import { unlessAborted } from "./unless-aborted.js";
 
 /**
  * Sends pieces of input one after the other, at the pace at which the process reads them. Returns how much input there is now.
- * @throws PROCESS_ENDED, INPUT_CLOSED, OFFSET_BEYOND_END; the signal's reason.
+ * @throws POLICY_DENIED, PROCESS_ENDED, INPUT_CLOSED, OFFSET_BEYOND_END; the signal's reason.
  */
 export async function streamInput(
   record: ProcessRecord,
+  capability: Capability | undefined,
   pieces: AsyncIterator<Uint8Array>,
   offset: bigint | undefined,
   abortSignal: AbortSignal,
@@ -17,8 +19,10 @@ export async function streamInput(
     const next = await unlessAborted(pieces.next(), abortSignal);
     if (next.done) return record.inputBytes;
     // Others may be sending to it too.
-    while (record.openInput().queuedBytes > 0) await unlessAborted(record.openInput().drained(), abortSignal);
-    record.sendInput(next.value, position, next.value.length);
+    for (let input = record.inputOf(capability); input.queuedBytes > 0; input = record.inputOf(capability)) {
+      await unlessAborted(input.drained(), abortSignal);
+    }
+    record.sendInput(capability, next.value, position, next.value.length);
     if (position !== undefined) position += BigInt(next.value.length);
   }
 }

@@ -16,6 +16,7 @@ const FROM: StartedFrom = {
   timeoutMs: 0,
   limits: {},
   owner: undefined,
+  version: undefined,
 };
 const END: ProcessEnd = {
   reason: "exited",

@@ -93,9 +93,9 @@ describe("writeInput", () => {
     await using runner = createRunner();
     const { signal } = new AbortController();
     const record = begin(runner, "head -c 1000000 | wc -c; exec <&-; echo closed; exec sleep 1000");
-    await writeInput(record, Buffer.alloc(1_000_000), signal);
+    await writeInput(record, undefined, Buffer.alloc(1_000_000), signal);
     await eventually("it reads no more", () => (record.logs.get("stdout")?.end ?? 0) >= "1000000\nclosed\n".length);
-    await expect(writeInput(record, Buffer.from("more"), signal)).rejects.toMatchObject({ code: "EPIPE" });
+    await expect(writeInput(record, undefined, Buffer.from("more"), signal)).rejects.toMatchObject({ code: "EPIPE" });
     await stop(record.process, "none");
   });
 });

@@ -85,7 +85,7 @@ export function createEnvdProcessService(sandbox: Sandbox, state: EnvdState): Se
     },
 
     async sendInput({ process, input }, context) {
-      await sendInput(find(process, context), input, context.signal);
+      await sendInput(find(process, context), callerOf(context)?.capability, input, context.signal);
       return {};
     },
 
@@ -96,7 +96,7 @@ export function createEnvdProcessService(sandbox: Sandbox, state: EnvdState): Se
         if (event.case === "start") target = find(event.value.process, context);
         if (event.case !== "data") continue;
         if (target === undefined) throw new ConnectError("data before start: no process is selected", Code.InvalidArgument);
-        await sendInput(target, event.value.input, context.signal);
+        await sendInput(target, callerOf(context)?.capability, event.value.input, context.signal);
       }
       return {};
     },

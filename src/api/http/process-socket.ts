@@ -1,5 +1,6 @@
 import type { WebSocket } from "ws";
 import { PicodError } from "../../errors/picod-error.js";
+import type { Capability } from "../../policy/capability.js";
 import { type FollowEvent, follow } from "../../process/follow.js";
 import type { ProcessEnd, StreamName } from "../../process/managed-process.js";
 import type { ProcessRecord } from "../../process/process-record.js";
@@ -26,6 +27,8 @@ export interface SocketOptions {
   readonly from: Partial<Record<StreamName, number>>;
   /** Undefined: all are shown. */
   readonly stream: StreamName | undefined;
+  /** The caller's; undefined: no policy is in force. */
+  readonly capability: Capability | undefined;
   readonly maxInputBytes: number;
   readonly abortSignal: AbortSignal;
 }
@@ -102,11 +105,11 @@ function untilSent(socket: WebSocket, message: string | Uint8Array, abortSignal:
   });
 }
 
-function rawFraming(record: ProcessRecord, { maxInputBytes }: SocketOptions): Framing {
+function rawFraming(record: ProcessRecord, { capability, maxInputBytes }: SocketOptions): Framing {
   return {
     onMessage(data, isBinary) {
       const control = isBinary ? undefined : parseControl(data);
-      if (control === undefined) record.sendInput(data, undefined, maxInputBytes);
+      if (control === undefined) record.sendInput(capability, data, undefined, maxInputBytes);
       else if (control.type === "resize") record.resize(toTerminalSize(control, "resize"));
       else if (control.type === "close_input") record.closeInput();
       else record.signal(toSignal(control.signal), false);
@@ -135,13 +138,13 @@ function parseControl(data: Buffer): Record<string, unknown> | undefined {
   }
 }
 
-function kubernetesFraming(record: ProcessRecord, { maxInputBytes, from }: SocketOptions): Framing {
+function kubernetesFraming(record: ProcessRecord, { capability, maxInputBytes, from }: SocketOptions): Framing {
   const channelOf: Readonly<Record<StreamName, number>> = { stdout: CHANNEL.stdout, stderr: CHANNEL.stderr, pty: CHANNEL.stdout };
   const onChannel = (channel: number, payload: Uint8Array) => Buffer.concat([Uint8Array.of(channel), payload]);
   return {
     onMessage(data) {
       const payload = data.subarray(1);
-      if (data[0] === CHANNEL.stdin) record.sendInput(payload, undefined, maxInputBytes);
+      if (data[0] === CHANNEL.stdin) record.sendInput(capability, payload, undefined, maxInputBytes);
       else if (data[0] === CHANNEL.close && payload[0] === CHANNEL.stdin) record.closeInput();
       else if (data[0] === CHANNEL.resize) {
         const { Width, Height } = parseObject(payload);

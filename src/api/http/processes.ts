@@ -69,21 +69,21 @@ export function createProcessRoutes(sandbox: Sandbox): HttpRoute[] {
    * behind it.
    */
   async function input(exchange: HttpExchange): Promise<void> {
-    const { query, body, abortSignal, sendJson } = exchange;
+    const { query, body, call, abortSignal, sendJson } = exchange;
     const record = select(exchange);
     const offset = toOffset(query.get("offset"));
-    const inputBytes = await streamInput(record, body[Symbol.asyncIterator](), offset, abortSignal);
+    const inputBytes = await streamInput(record, call.caller?.capability, body[Symbol.asyncIterator](), offset, abortSignal);
     if (query.get("close") === "true") record.closeInput();
     sendJson(200, { input_bytes: inputBytes });
   }
 
   async function connect(exchange: HttpExchange): Promise<void> {
-    const { query, abortSignal, acceptWebSocket } = exchange;
+    const { query, call, abortSignal, acceptWebSocket } = exchange;
     const record = select(exchange);
     const stream = query.get("stream") === null ? undefined : toStream(record, query.get("stream"));
     const from = toStart(record, Number(toOffset(query.get("offset")) ?? 0n), stream);
     const socket = await acceptWebSocket([KUBERNETES_PROTOCOL]);
-    await connectSocket(socket, record, { from, stream, maxInputBytes, abortSignal });
+    await connectSocket(socket, record, { from, stream, capability: call.caller?.capability, maxInputBytes, abortSignal });
   }
 
   return [

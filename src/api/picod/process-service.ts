@@ -116,10 +116,11 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
       const record = select(request.process, context);
       const { data, offset, writeId } = request;
       assertValidWriteId(writeId);
+      const capability = callerOf(context)?.capability;
       const inputBytes =
         writeId === ""
-          ? record.sendInput(data, offset, maxInputBytes)
-          : record.sendInputOnce(writeId, data, offset, maxInputBytes);
+          ? record.sendInput(capability, data, offset, maxInputBytes)
+          : record.sendInputOnce(writeId, capability, data, offset, maxInputBytes);
       return { inputBytes: BigInt(inputBytes) };
     },
 
@@ -130,7 +131,7 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
       const { process, offset, close } = first.request.value;
       const record = select(process, context);
       using ending = readiness.whileReady(context.signal);
-      const inputBytes = await streamInput(record, pieces(iterator), offset, ending.signal);
+      const inputBytes = await streamInput(record, callerOf(context)?.capability, pieces(iterator), offset, ending.signal);
       if (close) record.closeInput();
       return { inputBytes: BigInt(inputBytes) };
     },

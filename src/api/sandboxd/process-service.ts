@@ -84,7 +84,7 @@ export function createSandboxdService(sandbox: Sandbox): ServiceImpl<typeof Proc
       if (payload.case !== "input" || payload.value.length === 0) return {};
       // Once its own turn has come a piece is taken whole, whatever its size.
       const pieces = inPieces(payload.value, maxInputBytes);
-      await streamInput(record, pieces, undefined, context.signal);
+      await streamInput(record, callerOf(context)?.capability, pieces, undefined, context.signal);
       return {};
     },
 

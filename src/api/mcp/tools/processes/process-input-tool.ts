@@ -46,7 +46,7 @@ export function createProcessInputTool({ maxInputBytes }: Sandbox, processes: Se
       call.processId = record.id;
       const data = decodeContent(content, encoding);
       // Closing what is closed already is no error.
-      if (data.length > 0 || !close) record.sendInput(data, undefined, maxInputBytes);
+      if (data.length > 0 || !close) record.sendInput(call.caller?.capability, data, undefined, maxInputBytes);
       if (close) record.closeInput();
       return { structured: { process_id: id, input_bytes: record.inputBytes, closed: close } };
     },
