@@ -4,6 +4,7 @@ import { ANSWER, type ConfinedThreadData, MESSAGE_OFFSET } from "./confined-thre
 import { confineThread, landlockAbi } from "./landlock.js";
 import { makeRestReadOnly } from "./mount-namespace.js";
 import { enterNetwork, enterNewNetwork, listenOnLoopback } from "./network-namespace.js";
+import { forbidSystemCalls } from "./seccomp.js";
 import { type SpawnOptions, spawnHere } from "./spawn.js";
 
 /** Entry of a thread that confines itself and then starts programs for the main thread, which waits for each. */
@@ -39,6 +40,7 @@ function main(data: ConfinedThreadData): void {
     if (writable !== undefined) answer[ANSWER.isReadOnly] = makeRestReadOnly(writable) ? 1 : 0;
     if (isRoot) limitCapabilitiesOfChildren();
     confineThread(rules, landlockAbi());
+    forbidSystemCalls();
   });
 }
 

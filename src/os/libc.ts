@@ -1,4 +1,4 @@
-import koffi from "koffi";
+import koffi, { type TypeObject } from "koffi";
 
 /** Calls on the thread pool: how many at once, and the memory of each. Spawns need little, and come in crowds. */
 const ASYNC_CALLS = { async_stack_size: 64 * 1024, async_heap_size: 64 * 1024, resident_async_pools: 32, max_async_calls: 4096 };
@@ -27,6 +27,7 @@ const numbers =
         capset: 91,
         unshare: 97,
         setns: 268,
+        seccomp: 277,
       }
     : {
         setresuid: 117,
@@ -40,6 +41,7 @@ const numbers =
         capset: 126,
         unshare: 272,
         setns: 308,
+        seccomp: 317,
       };
 const copyNumbers = process.arch === "arm64" ? { mknodat: 33, copy_file_range: 285 } : { mknodat: 259, copy_file_range: 326 };
 
@@ -60,7 +62,14 @@ type Bytes = Uint8Array | Int32Array | Uint32Array | BigUint64Array;
 /** Text, or bytes that end with a NUL: see encodePath. */
 type Path = string | Uint8Array;
 
-function declare<Arguments extends unknown[], Result = number>(name: string, result: string, parameters: string[]) {
+/** struct sock_fprog of linux/filter.h. */
+const filterProgram = koffi.struct({ length: "ushort", filter: "void *" });
+
+function declare<Arguments extends unknown[], Result = number>(
+  name: string,
+  result: string,
+  parameters: (string | TypeObject)[],
+) {
   return library.func(name, result, parameters) as unknown as (...args: Arguments) => Result;
 }
 
@@ -237,6 +246,11 @@ export const libc = {
     "syscall",
     "long",
     ["long", "int", "int", "void *", "uint"],
+  ),
+  seccomp: declare<[number: number, operation: number, flags: number, program: { length: number; filter: Uint8Array }]>(
+    "syscall",
+    "long",
+    ["long", "uint", "uint", koffi.pointer(filterProgram)],
   ),
   open_tree: declare<[number: number, dirfd: number, path: string, flags: number]>("syscall", "long", [
     "long",

@@ -150,6 +150,14 @@ const HELD_BACK: Readonly<Record<string, readonly [line: string, told: RegExp]>>
   ],
   "reads the memory of others": ["cat /proc/$PPID/mem /dev/mem /dev/kmem", /Permission denied|No such file/],
   "signals the daemon": ["kill -9 $PPID; kill -0 $PPID; kill -STOP $PPID; kill -0 1", /not permitted/i],
+  "limits the daemon": [
+    "prlimit --pid $PPID --cpu=1:1; prlimit --pid $PPID --nofile=1:1; prlimit --pid $PPID --fsize=0",
+    /not permitted[\s\S]*not permitted[\s\S]*not permitted/,
+  ],
+  "slows the daemon down": [
+    "renice -n 19 -p $PPID; renice -n 19 -u 0; chrt -i -p 0 $PPID; taskset -p 1 $PPID; ionice -c 3 -p $PPID; ionice -c 3 -u 0",
+    /(?:not permitted[\s\S]*){6}/,
+  ],
   "traces the daemon": [
     `python3 -c 'import ctypes,os; l=ctypes.CDLL(None,use_errno=True); print(l.ptrace(16,os.getppid(),0,0), l.ptrace(16,int(os.environ.get("X","1")),0,0), os.strerror(ctypes.get_errno()))'`,
     /-1 -1 .*not permitted/i,

@@ -6,6 +6,19 @@ import { temporaryDirectory } from "../helpers/temporary-directory.js";
 
 const AS_NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
 
+/** A kernel, or a container engine, that has no seccomp(2): the call itself is filtered out. */
+const WITHOUT_SECCOMP = [
+  "python3",
+  "-c",
+  `import ctypes, os, platform, struct, sys
+libc = ctypes.CDLL(None)
+number = 317 if platform.machine() == "x86_64" else 277
+code = b"".join(struct.pack("HBBI", *each) for each in ((0x20, 0, 0, 0), (0x15, 0, 1, number), (6, 0, 0, 0x50026), (6, 0, 0, 0x7fff0000)))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(kept := ctypes.create_string_buffer(code))))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program) == 0
+os.execvp(sys.argv[1], sys.argv[1:])`,
+];
+
 interface Granted {
   readonly read?: readonly string[];
   readonly write?: readonly string[];
@@ -45,6 +58,12 @@ describe("a policy that cannot be enforced", () => {
       AS_NOBODY,
     ],
     ["no network without the rights for it", { domains: [] }, /capability c: .*CAP_SYS_ADMIN/, AS_NOBODY],
+    [
+      "a kernel without seccomp",
+      {},
+      /capability c: its commands cannot be confined: seccomp.*ENOSYS|seccomp.*not implemented/,
+      WITHOUT_SECCOMP,
+    ],
     ["hosts that are none", { domains: ["https://pypi.org/"] }, /https:\/\/pypi\.org\//],
   ])("is refused at start: %s", async (_title, granted, why, wrapper = []) => {
     using directory = temporaryDirectory();
