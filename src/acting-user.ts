@@ -3,6 +3,8 @@ import { PicodError } from "./errors/picod-error.js";
 import { canActAs } from "./os/credentials.js";
 import { pathBytes } from "./os/path-bytes.js";
 import type { User, UserDatabase } from "./os/users.js";
+import type { Capability } from "./policy/capability.js";
+import { permitUser } from "./policy/permit-user.js";
 import { printable } from "./printable.js";
 
 /** PATH_MAX of Linux, the final NUL not counted. */
@@ -18,6 +20,15 @@ export function resolveUser(users: UserDatabase, nameOrUid: string): User {
     throw new PicodError("USER_NOT_PERMITTED", message, { user: user.name });
   }
   return user;
+}
+
+/**
+ * Whom a request acts as: the default user when it names none. @throws as `resolveUser`, POLICY_DENIED when its capability does not let it act as
+ * that user.
+ */
+export function resolveActingUser(users: UserDatabase, name: string, usual: string, capability: Capability | undefined): User {
+  permitUser(users, capability, name, usual);
+  return resolveUser(users, name === "" ? usual : name);
 }
 
 /** Where relative paths of this user start. */

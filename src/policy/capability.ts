@@ -2,6 +2,8 @@
 export interface Capability {
   /** As tokens and claims refer to it. */
   readonly name: string;
+  /** Whom its requests may act as besides the default user; `*`: everybody. Empty: nobody. */
+  readonly users: readonly string[];
   /** Undefined: no file at all. */
   readonly filesystem: FilesystemPermissions | undefined;
   /** Undefined: no command at all. */
@@ -10,7 +12,7 @@ export interface Capability {
   readonly limits: CapabilityLimits;
 }
 
-/** Globs of absolute paths: `*` and `?` within a name, `**` across directories, `~` for the acting user's home. */
+/** Globs of absolute paths: `*` and `?` within a name, `**` across directories, `~` for a home: see `grantsAt`. */
 export interface FilesystemPermissions {
   readonly readPaths: readonly string[];
   /** Writing takes nothing of reading with it: who is to do both has the path in both. */

@@ -18,8 +18,17 @@ export function toHierarchy(glob: string, home: string): Hierarchy | undefined {
   return { path: `/${path}`, isWhole };
 }
 
+/** Those of the globs that grant something to a user with that home directory: `~` of no home, or of a home that is everything, is nothing. */
+export function grantsAt(globs: readonly string[], home: string): readonly string[] {
+  const names = home.split("/").filter((name) => name !== "");
+  const isHome = home.startsWith("/") && names.length > 0 && !names.some((name) => name === "." || name === "..");
+  return isHome ? globs : globs.filter((glob) => !glob.startsWith("~"));
+}
+
 export function toHierarchies(globs: readonly string[], home: string): Hierarchy[] {
-  return globs.map((glob) => toHierarchy(glob, home)).filter((hierarchy) => hierarchy !== undefined);
+  return grantsAt(globs, home)
+    .map((glob) => toHierarchy(glob, home))
+    .filter((hierarchy) => hierarchy !== undefined);
 }
 
 /** Whether it covers that path. */

@@ -3,6 +3,7 @@ import { readConfigFile } from "../config-file.js";
 import type { Capability, CapabilityLimits, FilesystemPermissions, NetworkPermissions, ShellPermissions } from "./capability.js";
 import { isListable } from "./network/domain-list.js";
 import { PathGlob } from "./path-glob.js";
+import { EVERY_USER } from "./permit-user.js";
 import { PolicyTable } from "./policy-table.js";
 import { WHOLE_NETWORK } from "./unconfined.js";
 
@@ -51,14 +52,27 @@ export async function parsePolicy(text: string): Promise<ParsedPolicy> {
 function parseCapability(name: string, tables: PolicyTable): Capability {
   if (!NAME.test(name)) throw tables.wrong(JSON.stringify(name), "expected 1 to 64 of the characters A-Z a-z 0-9 _ . -");
   const table = tables.table(name, ["permissions", "limits"]);
-  const permissions = table.table("permissions", ["filesystem", "shell", "network"]);
+  const permissions = table.table("permissions", ["users", "filesystem", "shell", "network"]);
   return {
     name,
-    filesystem: permissions.has("filesystem") ? parseFilesystem(permissions) : undefined,
+    ...parseUsers(permissions),
     shell: permissions.has("shell") ? parseShell(permissions) : undefined,
     network: parseNetwork(permissions),
     limits: parseLimits(table),
   };
+}
+
+/** A `~` that may be the home of everybody would be chosen by the caller: homes like /bin and /dev among them. */
+function parseUsers(permissions: PolicyTable): Pick<Capability, "users" | "filesystem"> {
+  const users = permissions.texts("users", (text) =>
+    expected(/^[^\0:/\n]+$/.test(text), text, "a name or a number of a user, or *"),
+  );
+  const filesystem = permissions.has("filesystem") ? parseFilesystem(permissions) : undefined;
+  const { readPaths = [], writePaths = [] } = filesystem ?? {};
+  const ofHome = [...readPaths, ...writePaths].find((text) => text.startsWith("~"));
+  if (users?.includes(EVERY_USER) && ofHome !== undefined)
+    throw permissions.wrong("users", `* does not go with ${JSON.stringify(ofHome)}: name the users whose homes are meant`);
+  return { users: users ?? [], filesystem };
 }
 
 function parseFilesystem(permissions: PolicyTable): FilesystemPermissions {

@@ -6,7 +6,7 @@ import type { LineRules, Objection } from "../policy/commands/judge-line.js";
 import { locateProgram } from "../policy/commands/program-lookup.js";
 import { mayBeSet } from "../policy/commands/variables.js";
 import type { Confinement } from "../policy/confinement.js";
-import { covers, toHierarchies, toHierarchy } from "../policy/hierarchy.js";
+import { covers, type Hierarchy, toHierarchies } from "../policy/hierarchy.js";
 import { policyDenied } from "../policy/policy-denied.js";
 import { isUnconfined } from "../policy/unconfined.js";
 import type { Command, ResourceLimits } from "./command.js";
@@ -21,7 +21,7 @@ export function permitEnvironment(capability: Capability, requested: Readonly<Re
 
 /** `working_directory` for a user with that home directory. */
 export function workingDirectoryOf({ shell }: Capability, home: string): string | undefined {
-  return shell?.workingDirectory === undefined ? undefined : toHierarchy(shell.workingDirectory, home)?.path;
+  return shell?.workingDirectory === undefined ? undefined : toHierarchies([shell.workingDirectory], home)[0]?.path;
 }
 
 /**
@@ -38,14 +38,18 @@ export function permitDirectory(
   const real = withFileRightsOf({ user }, () => realpathSync(path));
   const { workingDirectory } = shell ?? {};
   const within = workingDirectoryOf(capability, user.home);
-  const allowed =
-    within === undefined ? toHierarchies(filesystem?.readPaths ?? [], user.home) : [{ path: within, isWhole: true }];
+  const allowed = workingDirectory === undefined ? toHierarchies(filesystem?.readPaths ?? [], user.home) : wholeOf(within);
   if (allowed.some((hierarchy) => covers(hierarchy, real))) return real;
   if (workingDirectory !== undefined) {
     throw policyDenied(capability, "shell.working_directory", real, `it is not within ${workingDirectory}`);
   }
   if (!isAsked) return "/";
   throw policyDenied(capability, "filesystem.read_paths", real, "commands start where files may be read");
+}
+
+/** Nothing when it is in the home of somebody who has none. */
+function wholeOf(path: string | undefined): Hierarchy[] {
+  return path === undefined ? [] : [{ path, isWhole: true }];
 }
 
 /** @throws POLICY_DENIED for a program or a line that would run what `allowed_commands` does not have. */

@@ -1,4 +1,4 @@
-import { resolvePath, resolveUser, workingDirectory } from "../acting-user.js";
+import { resolveActingUser, resolvePath, workingDirectory } from "../acting-user.js";
 import type { User, UserDatabase } from "../os/users.js";
 import type { Capability } from "../policy/capability.js";
 import type { Confinement, Spawner } from "../policy/confinement.js";
@@ -68,7 +68,7 @@ export function resolveCommand(
 ): ResolvedCommand {
   const { capability } = options;
   if (capability !== undefined) permitEnvironment(capability, options.env);
-  const user = resolveUser(users, options.user === "" ? defaults.user : options.user);
+  const user = resolveActingUser(users, options.user, defaults.user, capability);
   const shell = defaults.shell ?? defaultShell();
   const argv = argumentVector(options.command, shell, permitLimits(capability, options.limits));
   const workdir = (capability && workingDirectoryOf(capability, user.home)) ?? defaults.workdir;

@@ -6,6 +6,8 @@ const EXAMPLE = `
 daemon_token = "operator"
 no_auth = "builder"
 
+[capabilities.operator.permissions]
+users = ["*"]
 [capabilities.operator.permissions.filesystem]
 read_paths = ["/**"]
 write_paths = ["/**"]
@@ -13,6 +15,8 @@ write_paths = ["/**"]
 [capabilities.operator.permissions.network]
 allowed_domains = ["*"]
 
+[capabilities.builder.permissions]
+users = ["agent", "1000"]
 [capabilities.builder.permissions.filesystem]
 read_paths = ["/workspace/**", "~/.cache/**"]
 [capabilities.builder.permissions.shell]
@@ -43,6 +47,7 @@ describe("a policy file", () => {
     const none = { timeoutSeconds: undefined, maxFileSizeBytes: undefined, maxFiles: undefined, maxProcesses: undefined };
     expect(capabilities.get("operator")).toEqual({
       name: "operator",
+      users: ["*"],
       filesystem: { readPaths: ["/**"], writePaths: ["/**"] },
       shell: { allowedCommands: undefined, workingDirectory: undefined, env: undefined },
       network: { allowedDomains: ["*"] },
@@ -50,6 +55,7 @@ describe("a policy file", () => {
     });
     expect(capabilities.get("builder")).toEqual({
       name: "builder",
+      users: ["agent", "1000"],
       filesystem: { readPaths: ["/workspace/**", "~/.cache/**"], writePaths: [] },
       shell: { allowedCommands: ["git", "/usr/bin/make"], workingDirectory: "/workspace", env: ["CI", "GIT_*"] },
       network: { allowedDomains: ["pypi.org", "*.github.com"] },
@@ -57,6 +63,7 @@ describe("a policy file", () => {
     });
     expect(capabilities.get("nothing-at-all")).toEqual({
       name: "nothing-at-all",
+      users: [],
       filesystem: undefined,
       shell: undefined,
       network: { allowedDomains: [] },
@@ -80,6 +87,12 @@ describe("a policy file", () => {
     ['daemon_token = "a"', 'daemon_token: "a": there is no such capability; there are none'],
     ["daemon_token = 1", "daemon_token: expected a string"],
     ["[capabilities.a.permission]", "[capabilities.a] permission: there is no such key; there are permissions, limits"],
+    ["[capabilities.a.permissions]\nusers = 'a'", "[capabilities.a.permissions] users: expected a list of strings"],
+    ["[capabilities.a.permissions]\nusers = ['']", 'users[0]: "": expected a name or a number of a user, or *'],
+    [
+      "[capabilities.a.permissions]\nusers = ['*']\n[capabilities.a.permissions.filesystem]\nread_paths = ['~/.cache/**']",
+      '[capabilities.a.permissions] users: * does not go with "~/.cache/**": name the users',
+    ],
     ["[capabilities.a.permissions.files]", "[capabilities.a.permissions] files: there is no such key"],
     ["[[capabilities.a.permissions.shell]]", "capabilities.a.permissions.shell: expected a table"],
     ['[capabilities."a b"]', '[capabilities] "a b": expected 1 to 64'],

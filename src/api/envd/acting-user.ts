@@ -21,8 +21,12 @@ export function assertKnownUser(sandbox: Sandbox, header: Headers): void {
 /** @throws unauthenticated when that account is gone. */
 export function defaultUser(sandbox: Sandbox, state: EnvdState): User {
   if (state.defaultUser !== undefined) return findUser(sandbox, state.defaultUser, "invalid default user");
-  const hasCustomary = sandbox.users.findNamed(CUSTOMARY_USER) !== undefined;
-  return resolveUser(sandbox.users, hasCustomary ? CUSTOMARY_USER : sandbox.defaults.user);
+  return resolveUser(sandbox.users, configuredUser(sandbox, state));
+}
+
+/** The default user, by name, as whoever runs the daemon has it: whatever `/init` has set. */
+export function configuredUser({ users, defaults }: Sandbox, { configuredUser: configured }: EnvdState): string {
+  return configured ?? (users.findNamed(CUSTOMARY_USER) === undefined ? defaults.user : CUSTOMARY_USER);
 }
 
 /** The name of `Basic base64("name:password")`; undefined for what is no such header. */

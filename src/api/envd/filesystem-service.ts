@@ -22,7 +22,7 @@ export function createEnvdFilesystemService(
 ): ServiceImpl<typeof Filesystem> {
   const resolve: Resolve = (path, context) => {
     const user = actingUser(sandbox, state, context.requestHeader);
-    return [accessFor(sandbox, user, callerOf(context)), resolveEnvdPath(path, user, state)];
+    return [accessFor(sandbox, state, user, callerOf(context)), resolveEnvdPath(path, user, state)];
   };
   return {
     ...createDirectoryMethods(sandbox, resolve),

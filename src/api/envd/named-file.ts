@@ -12,12 +12,13 @@ export function accessOf(sandbox: Sandbox, state: EnvdState, username: string | 
   if (username === null)
     return accessFor(
       sandbox,
+      state,
       orUnauthorized(() => defaultUser(sandbox, state)),
       caller,
     );
   const named = sandbox.users.findNamed(username);
   if (named === undefined) throw new RestError(401, `error looking up user '${username}': user: unknown user ${username}`);
-  return accessFor(sandbox, named, caller);
+  return accessFor(sandbox, state, named, caller);
 }
 
 /** @throws 400. */

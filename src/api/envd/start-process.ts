@@ -9,6 +9,7 @@ import type { ProcessRecord } from "../../process/process-record.js";
 import { start } from "../../process/start.js";
 import type { Sandbox } from "../../sandbox.js";
 import type { Trace } from "../../trace.js";
+import { configuredUser } from "./acting-user.js";
 import { resolveEnvdPath } from "./resolve-path.js";
 import { E2B_SANDBOX, type EnvdState } from "./state.js";
 
@@ -29,7 +30,11 @@ export function startProcess(
   const { cmd = "", args = [], envs = {}, cwd = "" } = process ?? ({} as Partial<ProcessConfig>);
   const { environment } = sandbox.defaults;
   const variables = { ...environment.defaults, ...(capability === undefined ? state.environment : { E2B_SANDBOX }) };
-  const defaults = { ...sandbox.defaults, environment: { ...environment, bare: true, defaults: variables } };
+  const defaults = {
+    ...sandbox.defaults,
+    user: configuredUser(sandbox, state),
+    environment: { ...environment, bare: true, defaults: variables },
+  };
   const names = { id: "", tag: "", label: tag, sessionId: "" };
   const ending = { timeoutMs, timeoutGrace: "none", untilOutputEnds: true } as const;
   // Where a capability has commands start is not the user's home directory.

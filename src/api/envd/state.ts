@@ -5,8 +5,10 @@ export const E2B_SANDBOX = "false";
 
 /** What the façade of E2B's envd is told by `/init` and applies from then on. */
 export class EnvdState {
-  /** By name. Undefined: `user` when there is such an account, else the daemon's default user. */
+  /** By name, and `--envd-user` at first. Undefined: `user` when there is such an account, else the daemon's default user. */
   defaultUser: string | undefined;
+  /** What it was before anybody called `/init`. */
+  readonly configuredUser: string | undefined;
   /** Where relative paths and commands start; undefined: the home directory. */
   defaultWorkdir: string | undefined;
   /** Replaced as a whole. */
@@ -18,6 +20,7 @@ export class EnvdState {
 
   constructor(defaultUser: string | undefined) {
     this.defaultUser = defaultUser;
+    this.configuredUser = defaultUser;
   }
 
   /** For every command; a request's own come after it. What says where it runs is not for `/init` to change. */
