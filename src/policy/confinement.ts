@@ -5,10 +5,11 @@ import { O_PATH } from "../os/root.js";
 import type { SpawnOptions } from "../os/spawn.js";
 import { errnoName } from "../os/system-error.js";
 import type { Capability } from "./capability.js";
-import { type FileGrant, fileGrants, type ProgramSearch, terminalGrant } from "./file-grants.js";
+import { type FileGrant, fileGrants, type ProgramSearch, SYSTEM_PATHS, terminalGrant } from "./file-grants.js";
 import { covers, toHierarchies } from "./hierarchy.js";
 import { CapabilityNetwork } from "./network/capability-network.js";
 import type { Refused } from "./network/egress-proxy.js";
+import { SystemFiles } from "./system-files.js";
 import { hasWholeNetwork, isUnconfined } from "./unconfined.js";
 
 export interface ConfinementOptions {
@@ -33,6 +34,7 @@ export class Confinement {
   readonly #options: ConfinementOptions;
   readonly #networks = new Map<string, CapabilityNetwork>();
   readonly #threads = new Map<string, KeptThread>();
+  #system: SystemFiles | undefined;
 
   constructor(options: ConfinementOptions) {
     this.#options = options;
@@ -98,9 +100,10 @@ export class Confinement {
     this.#networks.clear();
   }
 
-  /** How programs are found for somebody with that home directory. */
+  /** How programs are found for somebody with that home directory. Asked for when a policy is read at start: nothing has run by then. */
   search(home: string): ProgramSearch {
-    return { home, path: this.#options.path, shells: this.shells };
+    this.#system ??= new SystemFiles(SYSTEM_PATHS);
+    return { home, path: this.#options.path, shells: this.shells, system: this.#system };
   }
 
   #network(capability: Capability): CapabilityNetwork | undefined {
@@ -135,6 +138,7 @@ function directories({ filesystem }: Capability, home: string): { readonly TMPDI
 class KeptThread implements Spawner {
   readonly capability: Capability;
   readonly #grants: readonly FileGrant[];
+  readonly #system: SystemFiles;
   readonly #network: CapabilityNetwork | undefined;
   readonly #thread: ConfinedThread;
   readonly #watched: ReadonlyMap<string, string>;
@@ -146,10 +150,11 @@ class KeptThread implements Spawner {
   constructor(capability: Capability, search: ProgramSearch, network: CapabilityNetwork | undefined) {
     this.capability = capability;
     this.#network = network;
+    this.#system = search.system;
     this.#grants = fileGrants(capability, search);
     this.#writable = writableMounts(capability, search.home);
     this.#watched = new Map(this.#grants.filter(isReplaceable).map(({ path }) => [path, stampOf(path)]));
-    const opened = openAll(this.#grants);
+    const opened = openAll(this.#grants, this.#system);
     this.#pinned = opened.filter(({ path }) => /^\/(?:proc|sys)\//.test(path)).map(({ fd }) => fd);
     try {
       this.#thread = new ConfinedThread({ rules: opened, network: network?.toEnter(), writable: this.#writable });
@@ -169,7 +174,7 @@ class KeptThread implements Spawner {
   /** A program on a terminal opens that by its path, and no other: it gets a thread of its own, which goes when it has started. */
   spawn(options: SpawnOptions): number {
     if (typeof options.stdio !== "string") return this.#thread.spawn(options);
-    const rules = openAll([...this.#grants, terminalGrant(options.stdio)]);
+    const rules = openAll([...this.#grants, terminalGrant(options.stdio)], this.#system);
     const thread = new ConfinedThread({ rules, network: this.#network?.toEnter(), writable: this.#writable });
     try {
       return thread.spawn(options);
@@ -208,14 +213,16 @@ function stampOf(path: string): string {
   }
 }
 
-/** Opens what is there. Nothing is granted by a name of the policy that leads elsewhere, over a link: whoever could make that link would grant. */
-function openAll(grants: readonly FileGrant[]): (PathRule & { readonly path: string })[] {
+/** Opens what is there. Nothing is granted by a name that leads elsewhere, over a link: whoever could make that link would grant. */
+function openAll(grants: readonly FileGrant[], system: SystemFiles): (PathRule & { readonly path: string })[] {
   const opened: (PathRule & { readonly path: string })[] = [];
-  for (const { path, rights, ofPolicy } of grants) {
+  for (const grant of grants) {
+    const { path, rights, ofPolicy } = grant;
     const fd = tryOpen(path);
     if (fd === undefined) continue;
     const isDirectory = fstatSync(fd).isDirectory();
-    const isElsewhere = ofPolicy !== undefined && readlinkSync(`/proc/self/fd/${fd}`) !== path;
+    const real = readlinkSync(`/proc/self/fd/${fd}`);
+    const isElsewhere = isReplaceable(grant) ? real !== path : !system.isAsBefore(path, real);
     if (isElsewhere || (ofPolicy !== undefined && isDirectory !== (ofPolicy === "whole"))) closeSync(fd);
     else opened.push({ path, fd, rights: isDirectory ? rights : rights & RIGHTS_OF_A_FILE });
   }

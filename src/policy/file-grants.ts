@@ -1,8 +1,9 @@
 import { FILE_RIGHT } from "../os/landlock.js";
 import type { Capability } from "./capability.js";
 import { executedFiles, locateProgram } from "./commands/program-lookup.js";
-import { covers, toHierarchies } from "./hierarchy.js";
+import { covers, type Hierarchy, toHierarchies } from "./hierarchy.js";
 import { policyDenied } from "./policy-denied.js";
+import type { SystemFiles } from "./system-files.js";
 
 /** What a confined command may do with one file or directory and all below it. */
 export interface FileGrant {
@@ -20,6 +21,7 @@ export interface ProgramSearch {
   readonly path: string;
   /** Those that lines and limits are run with. */
   readonly shells: readonly string[];
+  readonly system: SystemFiles;
 }
 
 const { execute, readFile, readDirectory, writeFile, truncate, ioctlDevice } = FILE_RIGHT;
@@ -82,20 +84,64 @@ const READABLE_DEVICES = ["/dev/random", "/dev/urandom"];
 /** The last is the terminal of whoever opens it. */
 const DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
 
-/** The files that commands of a capability may use, whatever they are. @throws POLICY_DENIED: see `programGrants`. */
+/** All that is granted whatever a policy says: see `SystemFiles`. */
+export const SYSTEM_PATHS = [...LIBRARIES, ...PROGRAMS, ...SYSTEM_FILES, ...KERNEL_FILES, ...READABLE_DEVICES, ...DEVICES];
+
+/** The files that commands of a capability may use, whatever they are. @throws POLICY_DENIED: see `programGrants`, `assertKept`. */
 export function fileGrants(capability: Capability, search: ProgramSearch): FileGrant[] {
   const limited = capability.shell?.allowedCommands !== undefined;
   const executable = limited ? 0n : execute;
   const grant = (paths: readonly string[], rights: bigint): FileGrant[] => paths.map((path) => ({ path, rights }));
-  return [
+  const system = [
     ...grant(LIBRARIES, READ | executable),
-    ...(limited ? programGrants(capability, search) : grant(PROGRAMS, READ | execute)),
+    ...(limited ? [] : grant(PROGRAMS, READ | execute)),
     ...grant([...SYSTEM_FILES, ...KERNEL_FILES], READ),
     ...grant(READABLE_DEVICES, readFile),
     ...grant(DEVICES, readFile | writeFile | ioctlDevice),
+  ];
+  const ofPolicy = [
     ...policyGrants(capability.filesystem?.readPaths ?? [], search.home, READ | executable | ioctlDevice),
     ...policyGrants(capability.filesystem?.writePaths ?? [], search.home, WRITE | ioctlDevice),
   ];
+  const programs = limited ? programGrants(capability, search) : [];
+  assertKept(capability, system, ofPolicy, search);
+  return [...system, ...programs, ...ofPolicy];
+}
+
+/**
+ * @throws POLICY_DENIED when the capability may put a link in place of what the system grants it, and with that grant itself what it does not
+ * have. Who has the whole tree gains nothing.
+ */
+function assertKept(
+  capability: Capability,
+  system: readonly FileGrant[],
+  ofPolicy: readonly FileGrant[],
+  search: ProgramSearch,
+): void {
+  const everywhere = ofPolicy.reduce(
+    (rights, grant) => (grant.path === "/" && grant.ofPolicy === "whole" ? rights | grant.rights : rights),
+    0n,
+  );
+  const writable = toHierarchies(capability.filesystem?.writePaths ?? [], search.home);
+  for (const { path, rights } of system) {
+    if ((rights & ~everywhere) === 0n) continue;
+    const names = [path, search.system.realPathOf(path) ?? path].flatMap(directoriesTo);
+    const replaceable = names.find((name) => writable.some((each) => mayReplace(each, name)));
+    if (replaceable === undefined) continue;
+    const why = `commands are granted ${path}, and write_paths let something else be put in its place`;
+    throw policyDenied(capability, "filesystem.write_paths", replaceable, why);
+  }
+}
+
+/** Itself, and all that it is in but the root. */
+function directoriesTo(path: string): string[] {
+  const names = path.split("/").slice(1);
+  return names.map((_, index) => `/${names.slice(0, index + 1).join("/")}`);
+}
+
+/** A whole directory stands for what is in it, not for itself. */
+function mayReplace(hierarchy: Hierarchy, path: string): boolean {
+  return covers(hierarchy, path) && (!hierarchy.isWhole || path !== hierarchy.path);
 }
 
 /** The other side of a terminal, for the program on it. */
@@ -109,14 +155,15 @@ function policyGrants(globs: readonly string[], home: string, rights: bigint): F
 
 /** @throws POLICY_DENIED when the capability may write what it may execute: it would decide itself what that is. */
 function programGrants(capability: Capability, { home, path, shells }: ProgramSearch): FileGrant[] {
-  const writable = policyGrants(capability.filesystem?.writePaths ?? [], home, 0n);
-  const programs = (capability.shell?.allowedCommands ?? []).map((name) => locateProgram(name, path));
-  const files = [...shells, ...programs].flatMap((program) => (program === undefined ? [] : executedFiles(program, path)));
-  return [...new Set(files)].map((file) => {
-    const over = writable.find((grant) => covers({ path: grant.path, isWhole: grant.ofPolicy === "whole" }, file));
-    if (over !== undefined) {
-      throw policyDenied(capability, "shell.allowed_commands", file, "it may be executed, and write_paths let it be changed");
-    }
-    return { path: file, rights: readFile | execute, isProgram: true };
-  });
+  const writable = toHierarchies(capability.filesystem?.writePaths ?? [], home);
+  const listed = capability.shell?.allowedCommands ?? [];
+  const programs = listed.map((name) => locateProgram(name, path));
+  const executed = [...shells, ...programs].flatMap((program) => (program === undefined ? [] : executedFiles(program, path)));
+  const names = [...executed.flatMap(({ file, links }) => [file, ...links]), ...listed];
+  const changeable = names.find((name) => writable.some((each) => covers(each, name)));
+  if (changeable !== undefined) {
+    throw policyDenied(capability, "shell.allowed_commands", changeable, "it may be executed, and write_paths let it be changed");
+  }
+  const files = new Set(executed.map(({ file }) => file));
+  return [...files].map((file) => ({ path: file, rights: readFile | execute, isProgram: true }));
 }

@@ -52,6 +52,23 @@ describe("a policy that cannot be enforced", () => {
       /capability c: .*may be executed, and write_paths/,
     ],
     [
+      "a program that is reached over a link that it may change",
+      { write: ["/etc/alternatives/**"], commands: ["awk"] },
+      /capability c: .*\/etc\/alternatives\/awk.*may be executed, and write_paths/,
+    ],
+    [
+      "a directory that commands are granted, in whose place it may put a link",
+      { write: ["/usr/local/**"] },
+      /capability c: .*\/usr\/local\/\w+.*are granted \/usr\/local\/\w+, and write_paths let something else be put in its place/,
+    ],
+    [
+      "such a directory itself",
+      { write: ["/usr/local/include"], commands: ["ls"] },
+      /capability c: .*\/usr\/local\/include.*in its place/,
+    ],
+    ["such a file", { read: ["/**"], write: ["/dev/null"] }, /capability c: .*\/dev\/null.*in its place/],
+    ["the whole tree for writing alone", { write: ["/**"] }, /capability c: .*in its place/],
+    [
       "a network of its own without the rights for it",
       { domains: ["pypi.org"] },
       /capability c: .*unshare\(CLONE_NEWNET\).*CAP_SYS_ADMIN/,
@@ -72,6 +89,18 @@ describe("a policy that cannot be enforced", () => {
     const daemon = new Daemon({ args: ["--policy", path], wrapper });
     expect(await daemon.exited).toBe(2);
     expect(daemon.stderr).toMatch(why);
+  });
+
+  it.each<[string, Granted]>([
+    ["may read and write everything", { read: ["/**"], write: ["/**"], domains: [] }],
+    ["may read everything, libraries too, and change them", { read: ["/**"], write: ["/usr/local/**"] }],
+    ["may write in a directory that commands are granted", { write: ["/usr/local/lib/**"] }],
+  ])("is not one that %s", async (_title, granted) => {
+    using directory = temporaryDirectory();
+    const path = `${directory.path}/policy.toml`;
+    writeFileSync(path, policyFor(granted));
+    await using daemon = await startDaemon({ args: ["--policy", path] });
+    expect(daemon.url).toMatch(/^http/);
   });
 
   it("is not taken in place of one that is in force", async () => {

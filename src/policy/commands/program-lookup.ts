@@ -1,9 +1,11 @@
-import { closeSync, openSync, readSync, realpathSync } from "node:fs";
+import { closeSync, lstatSync, openSync, readlinkSync, readSync, realpathSync } from "node:fs";
 import { posix } from "node:path";
 import { isProgram } from "../../os/program.js";
 
 /** Interpreters of interpreters, as the kernel follows them. */
 const MAX_INTERPRETERS = 5;
+/** As the kernel follows them. */
+const MAX_LINKS = 40;
 const FIRST_BYTES = 4096;
 
 /** Where `name` is, looked up in `path` as a shell does; with its directory's links resolved, its own name as it is. */
@@ -13,27 +15,43 @@ export function locateProgram(name: string, path: string): string | undefined {
   return found === undefined ? undefined : withRealDirectory(`${found}/${name}`);
 }
 
+/** A file, and the links that it was found by, the directories of which are real. */
+export interface ExecutedFile {
+  readonly file: string;
+  readonly links: readonly string[];
+}
+
 /** The files that the kernel executes for a program: itself behind its links, what its `#!` names, and the loader of each. */
-export function executedFiles(program: string, path: string): string[] {
-  const files = new Set<string>();
+export function executedFiles(program: string, path: string): ExecutedFile[] {
+  const files: ExecutedFile[] = [];
   let next: string | undefined = program;
   for (let depth = 0; next !== undefined && depth <= MAX_INTERPRETERS; depth++) {
     const file = realpathSync(next);
-    files.add(file);
+    files.push({ file, links: linksTo(next) });
     const head = readHead(file);
     const loader = elfInterpreter(head);
-    if (loader !== undefined && isProgram(loader)) files.add(realpathSync(loader));
+    if (loader !== undefined && isProgram(loader)) files.push({ file: realpathSync(loader), links: linksTo(loader) });
     const [interpreter, argument] = scriptInterpreter(head);
     next = interpreter !== undefined && isProgram(interpreter) ? interpreter : undefined;
     // It executes what its argument names.
     const named = next !== undefined && posix.basename(next) === "env" ? locateProgram(argument ?? "", path) : undefined;
-    if (named !== undefined) for (const each of executedFiles(named, path)) files.add(each);
+    if (named !== undefined) files.push(...executedFiles(named, path));
   }
-  return [...files];
+  return files;
 }
 
 function withRealDirectory(path: string): string {
   return posix.join(realpathSync(posix.dirname(path)), posix.basename(path));
+}
+
+function linksTo(path: string): string[] {
+  const links: string[] = [];
+  let next = withRealDirectory(path);
+  for (let depth = 0; depth <= MAX_LINKS && lstatSync(next).isSymbolicLink(); depth++) {
+    links.push(next);
+    next = withRealDirectory(posix.resolve(posix.dirname(next), readlinkSync(next)));
+  }
+  return links;
 }
 
 function readHead(file: string): Buffer {
