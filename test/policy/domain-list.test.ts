@@ -78,7 +78,7 @@ describe("a list of domains", () => {
     "100.100.100.200",
     "168.63.129.16",
     "0.0.0.0",
-  ])("lets no name lead to %s", (address) => expect(LIST.allowsAddress(address)).toBe(false));
+  ])("lets no name lead to %s", (address) => expect(LIST.allowsAddress(address, 443)).toBe(false));
 
   it.each([
     "::1",
@@ -87,13 +87,29 @@ describe("a list of domains", () => {
     "fd00:ec2::254",
     "::ffff:169.254.169.254",
     "::ffff:a9fe:a9fe",
+    "::ffff:0:a9fe:a9fe",
     "64:ff9b::a9fe:a9fe",
     "2002:7f00:1::",
     "ff02::1",
-  ])("lets no name lead to %s", (address) => expect(new DomainList(["a.org"]).allowsAddress(address)).toBe(false));
+  ])("lets no name lead to %s", (address) => expect(new DomainList(["a.org"]).allowsAddress(address, 443)).toBe(false));
+
+  it("lets names lead to an address that is listed with a port by that port alone", () => {
+    const list = new DomainList(["*.example.org", "10.0.0.5:5000", "10.0.0.6", "[fd00::5]:5000"]);
+    const allowed = (address: string) => [80, 443, 5000].filter((port) => list.allowsAddress(address, port));
+    expect(["10.0.0.5", "::ffff:10.0.0.5", "10.0.0.6", "fd00:0::5"].map(allowed)).toEqual([[5000], [5000], [80, 443], [5000]]);
+  });
+
+  it("lets no name lead to this machine, unless that is listed", () => {
+    const own = () => ["8.8.4.4", "2606:4700:0::1111"];
+    const list = new DomainList(["a.org"], own);
+    const addresses = ["8.8.4.4", "::ffff:8.8.4.4", "2606:4700::1111", "8.8.8.8"];
+    expect(addresses.map((address) => list.allowsAddress(address, 443))).toEqual([false, false, false, true]);
+    const listing = new DomainList(["a.org", "8.8.4.4:443"], own);
+    expect([443, 80].map((port) => listing.allowsAddress("8.8.4.4", port))).toEqual([true, false]);
+  });
 
   it("lets names lead to public addresses, and to those that are listed", () => {
-    expect(["1.1.1.1", "2606:4700::1111", "10.1.2.3", "2001:db8::7"].map((address) => LIST.allowsAddress(address))).toEqual(
+    expect(["1.1.1.1", "2606:4700::1111", "10.1.2.3", "2001:db8::7"].map((address) => LIST.allowsAddress(address, 443))).toEqual(
       Array.from({ length: 4 }, () => true),
     );
   });

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import { networkInterfaces } from "node:os";
 import { domainToASCII } from "node:url";
 
 /** What everybody may be asked for: of HTTP and HTTPS. */
@@ -41,7 +42,11 @@ function parseEntry(name: string): Destination | undefined {
 export class DomainList {
   readonly #entries: readonly { readonly host: string; readonly port: number | undefined; readonly below: boolean }[];
 
-  constructor(domains: readonly string[]) {
+  readonly #ownAddresses: () => readonly string[];
+
+  /** @param ownAddresses those of this machine, whose ports are nobody's but its own. */
+  constructor(domains: readonly string[], ownAddresses = addressesOfThisMachine) {
+    this.#ownAddresses = ownAddresses;
     this.#entries = domains.flatMap((domain) => {
       const below = domain.startsWith("*.");
       const name = below ? domain.slice(2) : domain;
@@ -59,11 +64,16 @@ export class DomainList {
     });
   }
 
-  /** Whether a name may lead there: to the public internet, or to an address that is listed itself. */
-  allowsAddress(address: string): boolean {
-    const plain = toPlainAddress(address);
-    return !isReserved(plain) || this.#entries.some(({ host }) => host === normalize(plain));
+  /** Whether a name may lead there: to the public internet, this machine left out, or to what is listed itself, with its port. */
+  allowsAddress(address: string, port: number): boolean {
+    const host = normalize(toPlainAddress(address.replace(/%.*$/, "")));
+    const isPublic = !isReserved(host) && !this.#ownAddresses().some((own) => normalize(own) === host);
+    return isPublic || this.allows({ host, port });
   }
+}
+
+function addressesOfThisMachine(): string[] {
+  return Object.values(networkInterfaces()).flatMap((addresses = []) => addresses.map(({ address }) => address));
 }
 
 const reserved = createReserved();
@@ -93,14 +103,16 @@ function createReserved(): BlockList {
     // Alibaba's and Azure's, outside of them.
     ["100.100.100.200/32", "168.63.129.16/32"],
   );
-  const ipv6 = ["::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16"].concat([
-    "3fff::/20",
-    "5f00::/16",
-    "fc00::/7",
-    "fe80::/10",
-    "fec0::/10",
-    "ff00::/8",
-  ]);
+  const ipv6 = [
+    "::/96",
+    "::ffff:0:0:0/96",
+    "64:ff9b::/96",
+    "64:ff9b:1::/48",
+    "100::/64",
+    "2001::/23",
+    "2001:db8::/32",
+    "2002::/16",
+  ].concat(["3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"]);
   for (const [family, subnets] of [["ipv4", ipv4] as const, ["ipv6", ipv6] as const]) {
     for (const subnet of subnets) {
       const [address = "", prefix] = subnet.split("/");

@@ -188,7 +188,7 @@ export class EgressProxy {
     if (this.#exchanges.size >= maxConnections) throw new OwnAnswer("503 Service Unavailable", "too many connections");
     this.#exchanges.add(exchange);
     const allowed = await this.#lookUp(destination);
-    if (allowed.length === 0) throw refuse("it leads to an address that is not public");
+    if (allowed.length === 0) throw refuse("it leads to an address that is not public, or to this machine");
     exchange.addresses = allowed.map(({ address }) => address);
     const upstream = await connectToAny(allowed, destination.port, connectTimeoutMs, signal);
     this.#keep(upstream);
@@ -196,9 +196,9 @@ export class EgressProxy {
     return upstream;
   }
 
-  async #lookUp({ host }: Destination): Promise<{ address: string; family: number }[]> {
+  async #lookUp({ host, port }: Destination): Promise<{ address: string; family: number }[]> {
     const found = await lookup(host, { all: true });
-    return found.filter(({ address }) => this.#domains.allowsAddress(address));
+    return found.filter(({ address }) => this.#domains.allowsAddress(address, port));
   }
 
   #keep(socket: Duplex): void {

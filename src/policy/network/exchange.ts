@@ -31,8 +31,9 @@ export class Exchange {
 
   /** Whether a list lets it through. */
   isWithin(domains: DomainList): boolean {
-    const isListed = this.destination !== undefined && domains.allows(this.destination);
-    return isListed && this.addresses.every((address) => domains.allowsAddress(address));
+    const { destination } = this;
+    if (destination === undefined || !domains.allows(destination)) return false;
+    return this.addresses.every((address) => domains.allowsAddress(address, destination.port));
   }
 
   end(reason: Error): void {
