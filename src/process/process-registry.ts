@@ -85,8 +85,8 @@ export class ProcessRegistry {
   }
 
   /** A record that is not in the registry yet: `add` follows when the process has started. @throws TAG_IN_USE. */
-  create(id: string, from: StartedFrom, names: ProcessNames, runsAs: RunsAs): ProcessRecord {
-    this.#assertTagFree(names.tag);
+  create(id: string, from: StartedFrom, names: ProcessNames, runsAs: RunsAs, capability: Capability | undefined): ProcessRecord {
+    this.#assertTagFree(names.tag, capability);
     return new ProcessRecord(id, from, names, runsAs, this.#budget, this.#tellTrimmed);
   }
 
@@ -97,9 +97,9 @@ export class ProcessRegistry {
   }
 
   /** @throws TAG_IN_USE. */
-  update(record: ProcessRecord, tag: string | undefined, label: string | undefined): void {
+  update(record: ProcessRecord, tag: string | undefined, label: string | undefined, capability: Capability | undefined): void {
     if (tag !== undefined && tag !== record.tag) {
-      if (record.end === undefined) this.#assertTagFree(tag);
+      if (record.end === undefined) this.#assertTagFree(tag, capability);
       this.#byTag.remove(record);
       record.tag = tag;
       this.#byTag.add(record);
@@ -148,9 +148,11 @@ export class ProcessRegistry {
     }
   }
 
-  #assertTagFree(tag: string): void {
+  /** Who may not use the process that has it is not told which one that is. */
+  #assertTagFree(tag: string, capability: Capability | undefined): void {
     const holder = tag === "" ? undefined : this.#byTag.findLive(tag);
     if (holder === undefined) return;
+    if (!mayUse(capability, holder.from.owner)) throw new PicodError("TAG_IN_USE", `tag ${tag} is in use`, { tag });
     throw new PicodError("TAG_IN_USE", `tag ${tag} is in use by process ${holder.id}`, { tag, id: holder.id });
   }
 

@@ -56,7 +56,13 @@ export function start(parts: StartParts, options: StartOptions): ProcessRecord {
   const terminal = options.size === undefined || defaults.environment.bare ? {} : { TERM: DEFAULT_TERM };
   using spawning = new Spawning(trace, id, processes);
   const resolved = spawning.resolve((spawn) => resolveCommand(users, defaults, { ...command, trace: spawn }, id, terminal));
-  const record = registry.create(id, from, { tag, label, sessionId }, { cwd: resolved.cwd, userName: resolved.user.name });
+  const record = registry.create(
+    id,
+    from,
+    { tag, label, sessionId },
+    { cwd: resolved.cwd, userName: resolved.user.name },
+    capability,
+  );
   try {
     if (resolved.file === undefined) {
       registry.add(record);

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import type { ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CANARY, type Confined, FACADES, startConfined, startListener } from "../helpers/confined.js";
 import { eventually } from "../helpers/eventually.js";
@@ -372,6 +373,9 @@ describe("a process of another capability", () => {
     await expect(first(free.start({ command: "cat; exit 7", id: "of-operator", stdin: true }))).rejects.toThrow(
       "capability differs",
     );
+    const ofThatTag = await first(free.start({ command: "true", tag: "shell" })).catch((error: ConnectError) => error);
+    expect(ofThatTag).toMatchObject({ rawMessage: "tag shell is in use" });
+    expect(JSON.stringify(ofThatTag)).not.toContain("of-operator");
     expect((await free.listProcesses({})).processes.map(({ id }) => id)).not.toContain("of-operator");
     expect((await operator.listProcesses({})).processes.map(({ id }) => id)).toContain("of-operator");
     await operator.deleteProcess({ ...target, stop: true });

@@ -31,7 +31,7 @@ const END: ProcessEnd = {
 const RETENTION = { retainMs: 60_000, maxRecords: 1000, maxOutputBytes: 1024 * 1024, maxStreamBytes: 64 * 1024 };
 
 function add(registry: ProcessRegistry, id: string, outputBytes = 0, tag = "") {
-  const record = registry.create(id, FROM, { tag, label: "", sessionId: "" }, { cwd: "/", userName: "root" });
+  const record = registry.create(id, FROM, { tag, label: "", sessionId: "" }, { cwd: "/", userName: "root" }, undefined);
   registry.add(record);
   if (outputBytes > 0) record.push("stdout", Buffer.alloc(outputBytes));
   return record;
@@ -77,14 +77,14 @@ describe("a tag", () => {
     expect(() => add(registry, "second", 0, "web")).toThrow("tag web is in use by process first");
     registry.ended(first, END);
     expect(found("web")).toBe("first");
-    registry.update(second, "web", undefined);
+    registry.update(second, "web", undefined, undefined);
     expect(found("web")).toBe("other");
     expect(() => found("db")).toThrow("no such process: tag db");
     registry.ended(second, END);
     expect(found("web")).toBe("other");
     registry.delete(second);
     expect(found("web")).toBe("first");
-    registry.update(first, "", undefined);
+    registry.update(first, "", undefined, undefined);
     expect(() => found("web")).toThrow("no such process: tag web");
     registry.close();
   });

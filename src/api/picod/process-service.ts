@@ -159,7 +159,7 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
     updateProcess(request, context) {
       const record = select(request.process, context);
       assertValidNames(request.tag, request.label);
-      registry.update(record, request.tag, request.label);
+      registry.update(record, request.tag, request.label, callerOf(context)?.capability);
       return { process: toProcess(record) };
     },
 
