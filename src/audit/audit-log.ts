@@ -1,11 +1,10 @@
 import type { Call } from "../call.js";
 import type { Logger } from "../logger.js";
+import { RefusalLimit } from "../refusal-limit.js";
 import { AuditFile } from "./audit-file.js";
 import { type AuditRecord, recordOfCall, toJson } from "./audit-line.js";
 import type { Head } from "./chain.js";
 
-/** Lines about calls that were refused, a second. Whoever has no token must not fill the disk, or push the others' lines out. */
-const MAX_REFUSED_PER_SECOND = 20;
 /** So often the log says that the file cannot be written. */
 const COMPLAINT_INTERVAL_MS = 60_000;
 /** So often, while lines are written, the log says what the last one was. */
@@ -32,7 +31,8 @@ export class AuditLog {
   readonly #logger: Logger;
   #headTimer: NodeJS.Timeout | undefined;
   #complainedAt = Number.NEGATIVE_INFINITY;
-  #refused = { second: 0, count: 0, suppressed: 0 };
+  /** Of calls without a valid token. */
+  readonly #refused = new RefusalLimit((count) => this.note({ event: "refused_calls_left_out", count }));
 
   constructor({ path, maxBytes, keptFiles, commands }: AuditOptions, counts: AuditCounts, logger: Logger) {
     this.#showCommands = commands;
@@ -63,7 +63,7 @@ export class AuditLog {
   callEnded(call: Call): void {
     // Whoever asks for health or the API's description uses nobody's rights.
     if (call.caller?.how === "public") return;
-    if (call.caller === undefined && this.#isTooMuch()) return;
+    if (call.caller === undefined && this.#refused.isTooMuch()) return;
     this.note(recordOfCall("call", call, this.#showCommands));
   }
 
@@ -74,7 +74,7 @@ export class AuditLog {
   }
 
   async close(): Promise<void> {
-    this.#tellSuppressed();
+    this.#refused.tellLeftOut();
     await this.#file.close();
     this.#tellHead();
   }
@@ -89,23 +89,6 @@ export class AuditLog {
     clearTimeout(this.#headTimer);
     this.#headTimer = undefined;
     if (head !== undefined) this.#logger.info({ seq: head.seq, hash: head.hash }, "audit log head");
-  }
-
-  #isTooMuch(): boolean {
-    const second = Math.floor(performance.now() / 1000);
-    if (second !== this.#refused.second) {
-      this.#tellSuppressed();
-      this.#refused = { second, count: 0, suppressed: 0 };
-    }
-    if (this.#refused.count++ < MAX_REFUSED_PER_SECOND) return false;
-    this.#refused.suppressed++;
-    return true;
-  }
-
-  #tellSuppressed(): void {
-    const { suppressed } = this.#refused;
-    if (suppressed > 0) this.note({ event: "refused_calls_left_out", count: suppressed });
-    this.#refused.suppressed = 0;
   }
 
   #complain(path: string, error: unknown): void {

@@ -18,5 +18,9 @@ export function createConfinement(
       logger.warn({ capability, ...refused }, "request out of a confined network refused");
       audit()?.note({ event: "network_refused", capability, ...refused });
     },
+    onLeftOut: (capability, count) => {
+      logger.warn({ capability, count }, "requests out of a confined network refused and not listed");
+      audit()?.note({ event: "network_refusals_left_out", capability, count });
+    },
   });
 }

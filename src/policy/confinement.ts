@@ -19,6 +19,8 @@ export interface ConfinementOptions {
   readonly shell: string | undefined;
   /** Called for everything that a proxy does not let through. */
   readonly onRefused: (capability: string, refused: Refused) => void;
+  /** Called with how many more there were, when they were too many to be told one by one. */
+  readonly onLeftOut: (capability: string, count: number) => void;
 }
 
 const TEMPORARY = "/tmp";
@@ -114,7 +116,11 @@ export class Confinement {
       known.allow(capability);
       return known;
     }
-    const network = new CapabilityNetwork(capability, (refused) => this.#options.onRefused(name, refused));
+    const { onRefused, onLeftOut } = this.#options;
+    const network = new CapabilityNetwork(capability, {
+      onRefused: (refused) => onRefused(name, refused),
+      onLeftOut: (count) => onLeftOut(name, count),
+    });
     this.#networks.set(name, network);
     return network;
   }

@@ -19,7 +19,7 @@ const metrics = createMetrics("0", () => 0);
 const sandbox = createSandbox(
   loadConfig({}, {}),
   {},
-  new Confinement({ path: "", shell: undefined, onRefused: () => undefined }),
+  new Confinement({ path: "", shell: undefined, onRefused: () => undefined, onLeftOut: () => undefined }),
 );
 // It would take the exits of the daemons of tests for those of its orphans.
 await sandbox.processes.close();

@@ -14,7 +14,12 @@ export interface Runner extends AsyncDisposable {
 /** Use with `await using`. */
 export function createRunner(flags: RawFlags = {}): Runner {
   closeInheritedDescriptorsOnExec();
-  const confinement = new Confinement({ path: process.env.PATH ?? "", shell: undefined, onRefused: () => undefined });
+  const confinement = new Confinement({
+    path: process.env.PATH ?? "",
+    shell: undefined,
+    onRefused: () => undefined,
+    onLeftOut: () => undefined,
+  });
   const sandbox = createSandbox(loadConfig(flags, {}), { PATH: process.env.PATH }, confinement);
   return {
     sandbox,

@@ -273,6 +273,38 @@ attempt("packet", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
     expect(refused).toMatchObject({ reason: "POLICY_DENIED", metadata: { permission: "shell.env", subject: '"HTTP_PROXY"' } });
   });
 
+  it("cannot fill the logs: what is refused too often is counted", async () => {
+    const ask = `import socket
+for _ in range(400):
+    s = socket.create_connection(('127.0.0.1', 3128))
+    s.sendall(b'GET http://flood.invalid/ HTTP/1.1\\r\\nhost: x\\r\\n\\r\\n')
+    assert b'403' in s.recv(1000)`;
+    const startedAt = performance.now();
+    expect(await confined.execute("free", { argv: ["python3", "-c", ask] })).toMatchObject({ exitCode: 0, output: "" });
+    const lines = () =>
+      readFileSync(confined.audit, "utf8")
+        .split("\n")
+        .filter((line) => line.includes('"capability":"free"') && /network_refus/.test(line))
+        .map((line) => JSON.parse(line));
+    const audited = () => lines().filter(({ destination }) => destination === "http://flood.invalid/").length;
+    const leftOut = () => lines().reduce((sum, { event, count }) => sum + (event === "network_refusals_left_out" ? count : 0), 0);
+    await eventually(
+      () => `all are listed or counted: ${audited()} and ${leftOut()}`,
+      () => audited() > 0 && audited() + leftOut() === 400,
+    );
+    const seconds = Math.ceil((performance.now() - startedAt) / 1000) + 1;
+    expect(audited()).toBeLessThanOrEqual(20 * seconds);
+    const logged = () => confined.daemon.logs.filter(({ destination }) => destination === "http://flood.invalid/").length;
+    const told = () =>
+      confined.daemon.logs
+        .filter(({ msg }) => msg === "requests out of a confined network refused and not listed")
+        .reduce((sum, { count }) => sum + Number(count), 0);
+    await eventually(
+      () => `the log says the same: ${logged()} and ${told()}`,
+      () => logged() === audited() && told() === leftOut(),
+    );
+  });
+
   it("keeps abstract sockets of others out", async () => {
     const script =
       "import socket; s=socket.socket(socket.AF_UNIX); s.bind('\\0picod-test-abstract'); s.listen(); print('ready', flush=True); input()";

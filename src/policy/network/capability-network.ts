@@ -1,5 +1,6 @@
 import { closeSync } from "node:fs";
 import type { ThreadNetwork } from "../../os/confined-thread.js";
+import { RefusalLimit } from "../../refusal-limit.js";
 import type { Capability } from "../capability.js";
 import { DomainList } from "./domain-list.js";
 import { EgressProxy, type Refused } from "./egress-proxy.js";
@@ -10,17 +11,26 @@ const PROXY_URL = `http://127.0.0.1:${PROXY_PORT}`;
 const NOT_PROXIED = "localhost,127.0.0.1,::1";
 const VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
+/** What a proxy does not let through. */
+export interface Refusals {
+  onRefused(refused: Refused): void;
+  /** There were so many more, in so short a time that they are not told one by one. */
+  onLeftOut(count: number): void;
+}
+
 /** The network of one capability: loopback, and a proxy on it as the only way out. Its first thread makes it. */
 export class CapabilityNetwork {
   readonly environment: Readonly<Record<string, string>> = proxyEnvironment();
-  readonly #onRefused: (refused: Refused) => void;
+  readonly #refusals: Refusals;
+  readonly #limit: RefusalLimit;
   #domains: readonly string[];
   #fd: number | undefined;
   #proxy: EgressProxy | undefined;
 
-  constructor({ network }: Capability, onRefused: (refused: Refused) => void) {
+  constructor({ network }: Capability, refusals: Refusals) {
     this.#domains = network.allowedDomains;
-    this.#onRefused = onRefused;
+    this.#refusals = refusals;
+    this.#limit = new RefusalLimit((count) => refusals.onLeftOut(count));
   }
 
   get isMade(): boolean {
@@ -35,7 +45,10 @@ export class CapabilityNetwork {
   /** What the first thread has made. */
   use({ fd, listenFd }: { readonly fd: number; readonly listenFd: number | undefined }): void {
     this.#fd = fd;
-    if (listenFd !== undefined) this.#proxy = new EgressProxy(listenFd, new DomainList(this.#domains), this.#onRefused);
+    if (listenFd === undefined) return;
+    this.#proxy = new EgressProxy(listenFd, new DomainList(this.#domains), (refused) => {
+      if (!this.#limit.isTooMuch()) this.#refusals.onRefused(refused);
+    });
   }
 
   /** What the policy says now. Connections to hosts that are listed no longer are ended. */
@@ -47,6 +60,7 @@ export class CapabilityNetwork {
 
   close(): void {
     this.#proxy?.close();
+    this.#limit.tellLeftOut();
     if (this.#fd !== undefined) closeSync(this.#fd);
     this.#fd = undefined;
   }
