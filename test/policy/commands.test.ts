@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import type { ConnectError } from "@connectrpc/connect";
+import { type Client, type ConnectError, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Process as Envd } from "../../src/gen/envd/process/process_pb.js";
 import { CANARY, type Confined, FACADES, startConfined, startListener } from "../helpers/confined.js";
 import { eventually } from "../helpers/eventually.js";
 
@@ -412,6 +413,33 @@ describe("a process of another capability", () => {
     expect((await operator.listProcesses({})).processes.map(({ id }) => id)).toContain("of-operator");
     await operator.deleteProcess({ ...target, stop: true });
     await started.return?.(undefined);
+  });
+
+  it("does not hide one's own of that tag from E2B's clients", async () => {
+    const [operator, listed, free] = ["operator", "listed", "free"].map((name) =>
+      createClient(Envd, confined.clients(name).transport),
+    ) as [Client<typeof Envd>, Client<typeof Envd>, Client<typeof Envd>];
+    const process = { selector: { case: "tag" as const, value: "shared" } };
+    const begin = async (client: Client<typeof Envd>) => {
+      const command = { cmd: "sleep", args: ["100"] };
+      const events = client.start({ process: command, tag: "shared" })[Symbol.asyncIterator]();
+      await events.next();
+      return events;
+    };
+    const first = await begin(listed);
+    const own = await begin(free);
+    await free.sendSignal({ process, signal: 9 });
+    let last: unknown;
+    for (let next = await own.next(); !next.done; next = await own.next()) last = next.value.event?.event.case;
+    expect(last).toBe("end");
+    // Its end is still told, whatever others start under that tag.
+    const second = await begin(listed);
+    const told: unknown[] = [];
+    for await (const { event } of free.connect({ process })) told.push(event?.event.case);
+    expect(told).toEqual(["start", "end"]);
+    await expect(free.sendSignal({ process, signal: 9 })).rejects.toThrow("started with another capability");
+    for (const _ of [first, second]) await operator.sendSignal({ process, signal: 9 });
+    await Promise.all([first, second].map((events) => events.return?.(undefined)));
   });
 
   it("cannot be signalled by what is run", async () => {

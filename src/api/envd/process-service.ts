@@ -1,7 +1,7 @@
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { callerOf, callKey } from "../../call.js";
 import { type Process, type ProcessSelector, Signal, type StartRequest } from "../../gen/envd/process/process_pb.js";
-import { assertMayUse, mayUse } from "../../process/permit-command.js";
+import { mayUse } from "../../process/permit-command.js";
 import { stop } from "../../process/stop.js";
 import type { Sandbox } from "../../sandbox.js";
 import { actingUser, assertKnownUser } from "./acting-user.js";
@@ -20,8 +20,7 @@ export function createEnvdProcessService(sandbox: Sandbox, state: EnvdState): Se
 
   function find(selector: ProcessSelector | undefined, context: HandlerContext): EnvdProcess {
     assertKnownUser(sandbox, context.requestHeader);
-    const found = processes.find(selector);
-    assertMayUse(callerOf(context)?.capability, { id: found.record.id, owner: found.record.from.owner });
+    const found = processes.find(selector, callerOf(context)?.capability);
     context.values.get(callKey).processId = found.record.id;
     return found;
   }
@@ -70,8 +69,7 @@ export function createEnvdProcessService(sandbox: Sandbox, state: EnvdState): Se
 
     async *connect({ process }, context: HandlerContext) {
       assertKnownUser(sandbox, context.requestHeader);
-      const found = processes.findOrEnded(process);
-      assertMayUse(callerOf(context)?.capability, { id: found.record.id, owner: found.record.from.owner });
+      const found = processes.findOrEnded(process, callerOf(context)?.capability);
       context.values.get(callKey).processId = found.record.id;
       yield* processEvents(found, replayFrom(context.requestHeader, found.record), context);
     },

@@ -1,5 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { ProcessConfig, ProcessSelector } from "../../gen/envd/process/process_pb.js";
+import type { Capability } from "../../policy/capability.js";
+import { assertMayUse, mayUse } from "../../process/permit-command.js";
 import type { ProcessRecord } from "../../process/process-record.js";
 
 /** So long the end of a process is told to those who come later. */
@@ -14,7 +16,7 @@ export interface EnvdProcess {
   readonly tag: string | undefined;
 }
 
-/** The processes of E2B's clients, by pid or by tag; several may carry one tag. */
+/** The processes of E2B's clients, by pid or by tag; several may carry one tag, also of several capabilities. */
 export class EnvdProcesses {
   readonly #live = new Set<EnvdProcess>();
   readonly #ended = new Map<EnvdProcess, NodeJS.Timeout>();
@@ -23,10 +25,10 @@ export class EnvdProcesses {
     return [...this.#live];
   }
 
-  /** What has ended under the same pid or tag is forgotten: its end is not this one's. */
+  /** What has ended under the same pid, or the same tag of that capability, is forgotten: its end is not this one's. */
   add(started: EnvdProcess): void {
     for (const old of this.#ended.keys()) {
-      if (old.pid === started.pid || (old.tag !== undefined && old.tag === started.tag)) this.#forget(old);
+      if (old.pid === started.pid || hasSameTag(old, started)) this.#forget(old);
     }
     this.#live.add(started);
     void started.record.process?.ended.then(() => {
@@ -35,14 +37,14 @@ export class EnvdProcesses {
     });
   }
 
-  /** @throws not_found; unimplemented when it selects nothing. */
-  find(message: ProcessSelector | undefined): EnvdProcess {
-    return found(message, this.#live);
+  /** Among those that somebody with that capability may use. @throws not_found; POLICY_DENIED; unimplemented when it selects nothing. */
+  find(message: ProcessSelector | undefined, capability: Capability | undefined): EnvdProcess {
+    return found(message, capability, [...this.#live]);
   }
 
   /** Also one that has ended a moment ago. @throws as `find`. */
-  findOrEnded(message: ProcessSelector | undefined): EnvdProcess {
-    return found(message, [...this.#live, ...[...this.#ended.keys()].reverse()]);
+  findOrEnded(message: ProcessSelector | undefined, capability: Capability | undefined): EnvdProcess {
+    return found(message, capability, [...this.#live, ...[...this.#ended.keys()].reverse()]);
   }
 
   #forget(ended: EnvdProcess): void {
@@ -51,9 +53,20 @@ export class EnvdProcesses {
   }
 }
 
-function found(message: ProcessSelector | undefined, among: Iterable<EnvdProcess>): EnvdProcess {
+function hasSameTag({ tag, record }: EnvdProcess, other: EnvdProcess): boolean {
+  return tag !== undefined && tag === other.tag && record.from.owner === other.record.from.owner;
+}
+
+function found(
+  message: ProcessSelector | undefined,
+  capability: Capability | undefined,
+  among: readonly EnvdProcess[],
+): EnvdProcess {
   const selector = message?.selector;
   if (selector?.case === undefined) throw new ConnectError("invalid input type: no process is selected", Code.Unimplemented);
-  for (const each of among) if (each[selector.case] === selector.value) return each;
+  const selected = among.filter((each) => each[selector.case] === selector.value);
+  const usable = selected.find(({ record }) => mayUse(capability, record.from.owner));
+  if (usable !== undefined) return usable;
+  for (const { record } of selected) assertMayUse(capability, { id: record.id, owner: record.from.owner });
   throw new ConnectError(`process with ${selector.case} ${selector.value} not found`, Code.NotFound);
 }
