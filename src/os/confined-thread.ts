@@ -20,13 +20,14 @@ export type ThreadNetwork =
   | { readonly kind: "join"; readonly fd: number };
 
 export interface ConfinedThreadOptions {
-  /** Their descriptors may be closed when the thread is there. */
-  readonly rules: readonly PathRule[];
   /** Undefined: the daemon's. */
   readonly network: ThreadNetwork | undefined;
   /** What is not mounted read-only, where the daemon's rights allow mounts of one's own; undefined: whatever is writable now. */
   readonly writable: readonly string[] | undefined;
 }
+
+/** What the thread is told: what it may use, once, and then what to start. */
+export type ConfinedThreadMessage = { readonly rules: readonly PathRule[] } | SpawnOptions;
 
 export interface ConfinedThreadData extends ConfinedThreadOptions {
   readonly answer: SharedArrayBuffer;
@@ -47,7 +48,7 @@ export class ConfinedThread {
   #answers = 0;
   #isBroken = false;
 
-  /** Returns when the thread is confined. @throws the errno of what the kernel or the daemon's rights do not allow. */
+  /** Returns at once; the thread prepares itself: network and mounts. Then it is to be confined. */
   constructor(options: ConfinedThreadOptions) {
     const data: ConfinedThreadData = {
       ...options,
@@ -67,7 +68,21 @@ export class ConfinedThread {
     // A thread that has failed does not answer, which its users are told.
     this.#worker.on("error", () => undefined);
     this.#worker.unref();
+  }
+
+  /** Resolves when the thread has prepared itself, or has failed to. */
+  async prepared(): Promise<void> {
+    await Atomics.waitAsync(this.#answer, ANSWER.count, 0, ANSWER_WITHIN_MS).value;
+  }
+
+  /**
+   * To be called once, before anything is started. Returns when the thread is confined: the descriptors of the rules may be closed.
+   * @throws the errno of what the kernel or the daemon's rights do not allow.
+   */
+  confine(rules: readonly PathRule[]): void {
     try {
+      this.#await("confine");
+      this.#post({ rules });
       this.#await("confine");
     } catch (error) {
       this.close();
@@ -94,7 +109,7 @@ export class ConfinedThread {
   /** As `spawn` of spawn.ts. */
   spawn(options: SpawnOptions): number {
     return withOpenFileLimit(options, () => {
-      this.#worker.postMessage(options);
+      this.#post(options);
       this.#await("spawn", options.file);
       return this.#answer[ANSWER.pid] ?? -1;
     });
@@ -103,6 +118,10 @@ export class ConfinedThread {
   /** What it has started goes on. */
   close(): void {
     void this.#worker.terminate();
+  }
+
+  #post(message: ConfinedThreadMessage): void {
+    this.#worker.postMessage(message);
   }
 
   #await(what: string, path?: string): void {

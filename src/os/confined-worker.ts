@@ -1,11 +1,11 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { limitCapabilitiesOfChildren } from "./capabilities.js";
-import { ANSWER, type ConfinedThreadData, MESSAGE_OFFSET } from "./confined-thread.js";
-import { confineThread, landlockAbi } from "./landlock.js";
+import { ANSWER, type ConfinedThreadData, type ConfinedThreadMessage, MESSAGE_OFFSET } from "./confined-thread.js";
+import { confineThread, landlockAbi, type PathRule } from "./landlock.js";
 import { makeRestReadOnly } from "./mount-namespace.js";
 import { enterNetwork, enterNewNetwork, listenOnLoopback } from "./network-namespace.js";
 import { forbidSystemCalls } from "./seccomp.js";
-import { type SpawnOptions, spawnHere } from "./spawn.js";
+import { spawnHere } from "./spawn.js";
 
 /** Entry of a thread that confines itself and then starts programs for the main thread, which waits for each. */
 function main(data: ConfinedThreadData): void {
@@ -25,23 +25,27 @@ function main(data: ConfinedThreadData): void {
     Atomics.add(answer, ANSWER.count, 1);
     Atomics.notify(answer, ANSWER.count);
   };
-  parentPort.on("message", (options: SpawnOptions) => {
+  parentPort.on("message", (message: ConfinedThreadMessage) => {
     reply(() => {
-      answer[ANSWER.pid] = spawnHere(options);
+      if ("rules" in message) confine(message.rules, data.isRoot);
+      else answer[ANSWER.pid] = spawnHere(message);
     });
   });
   reply(() => {
-    const { network, rules, writable, isRoot } = data;
+    const { network, writable } = data;
     if (network?.kind === "join") enterNetwork(network.fd);
     if (network?.kind === "new") {
       answer[ANSWER.networkFd] = enterNewNetwork();
       answer[ANSWER.listenFd] = network.listenPort === undefined ? -1 : listenOnLoopback(network.listenPort);
     }
     if (writable !== undefined) answer[ANSWER.isReadOnly] = makeRestReadOnly(writable) ? 1 : 0;
-    if (isRoot) limitCapabilitiesOfChildren();
-    confineThread(rules, landlockAbi());
-    forbidSystemCalls();
   });
+}
+
+function confine(rules: readonly PathRule[], isRoot: boolean): void {
+  if (isRoot) limitCapabilitiesOfChildren();
+  confineThread(rules, landlockAbi());
+  forbidSystemCalls();
 }
 
 main(workerData);

@@ -38,7 +38,8 @@ const NEW_NETWORK = { kind: "new", listenPort: undefined } as const;
 /** Does what it would do, once. Returns whether all that is not granted is read-only. */
 function assertThread(capability: Capability, isolated: boolean): boolean {
   try {
-    const thread = new ConfinedThread({ rules: [], network: isolated ? NEW_NETWORK : undefined, writable: [] });
+    const thread = new ConfinedThread({ network: isolated ? NEW_NETWORK : undefined, writable: [] });
+    thread.confine([]);
     if (isolated) closeSync(thread.network.fd);
     thread.close();
     return thread.isReadOnly;

@@ -9,6 +9,7 @@ import { type FileGrant, fileGrants, type ProgramSearch, SYSTEM_PATHS, terminalG
 import { covers, toHierarchies } from "./hierarchy.js";
 import { CapabilityNetwork } from "./network/capability-network.js";
 import type { Refused } from "./network/egress-proxy.js";
+import { SpareThreads } from "./spare-threads.js";
 import { SystemFiles } from "./system-files.js";
 import { hasWholeNetwork, isUnconfined } from "./unconfined.js";
 
@@ -24,6 +25,8 @@ export interface ConfinementOptions {
 }
 
 const TEMPORARY = "/tmp";
+/** Whoever may name users has one for each home directory; those that were not used for longest go. */
+const MAX_THREADS = 16;
 
 /** Starts programs, with all restrictions of one capability. */
 export interface Spawner {
@@ -31,7 +34,7 @@ export interface Spawner {
   spawn(options: SpawnOptions): number;
 }
 
-/** What commands of capabilities are started by: one thread for each and each home directory, made at first use and kept. */
+/** What commands of capabilities are started by: one thread for each and each home directory, made at first use; the last 16 are kept. */
 export class Confinement {
   readonly #options: ConfinementOptions;
   readonly #networks = new Map<string, CapabilityNetwork>();
@@ -61,9 +64,18 @@ export class Confinement {
     if (isUnconfined(capability)) return undefined;
     const key = JSON.stringify([capability.name, home]);
     const kept = this.#threads.get(key);
-    if (kept?.capability === capability && kept.isCurrent()) return kept;
-    kept?.close();
     this.#threads.delete(key);
+    if (kept?.capability === capability && kept.isCurrent()) {
+      // The last of the map is the one that was used last.
+      this.#threads.set(key, kept);
+      return kept;
+    }
+    kept?.close();
+    for (const [oldest, thread] of this.#threads) {
+      if (this.#threads.size < MAX_THREADS) break;
+      thread.close();
+      this.#threads.delete(oldest);
+    }
     const made = new KeptThread(capability, this.search(home), this.#network(capability));
     this.#threads.set(key, made);
     return made;
@@ -147,6 +159,8 @@ class KeptThread implements Spawner {
   readonly #system: SystemFiles;
   readonly #network: CapabilityNetwork | undefined;
   readonly #thread: ConfinedThread;
+  /** For terminals. */
+  readonly #spares = new SpareThreads(() => this.#makeThread());
   readonly #watched: ReadonlyMap<string, string>;
   /** Undefined: everything. */
   readonly #writable: readonly string[] | undefined;
@@ -163,7 +177,8 @@ class KeptThread implements Spawner {
     const opened = openAll(this.#grants, this.#system);
     this.#pinned = opened.filter(({ path }) => /^\/(?:proc|sys)\//.test(path)).map(({ fd }) => fd);
     try {
-      this.#thread = new ConfinedThread({ rules: opened, network: network?.toEnter(), writable: this.#writable });
+      this.#thread = this.#makeThread();
+      this.#thread.confine(opened);
       if (network?.isMade === false) network.use(this.#thread.network);
     } catch (error) {
       for (const fd of this.#pinned) closeSync(fd);
@@ -181,8 +196,9 @@ class KeptThread implements Spawner {
   spawn(options: SpawnOptions): number {
     if (typeof options.stdio !== "string") return this.#thread.spawn(options);
     const rules = openAll([...this.#grants, terminalGrant(options.stdio)], this.#system);
-    const thread = new ConfinedThread({ rules, network: this.#network?.toEnter(), writable: this.#writable });
+    const thread = this.#spares.take();
     try {
+      thread.confine(rules);
       return thread.spawn(options);
     } finally {
       thread.close();
@@ -192,7 +208,12 @@ class KeptThread implements Spawner {
 
   close(): void {
     this.#thread.close();
+    this.#spares.close();
     for (const fd of this.#pinned) closeSync(fd);
+  }
+
+  #makeThread(): ConfinedThread {
+    return new ConfinedThread({ network: this.#network?.toEnter(), writable: this.#writable });
   }
 }
 
@@ -212,7 +233,7 @@ function isReplaceable({ ofPolicy, isProgram }: FileGrant): boolean {
 function stampOf(path: string): string {
   try {
     const stats = statSync(path, { throwIfNoEntry: false });
-    return stats === undefined ? "-" : `${stats.dev}:${stats.ino}:${stats.mode}`;
+    return stats === undefined ? "-" : `${stats.dev}:${stats.ino}:${stats.mode & constants.S_IFMT}`;
   } catch (error) {
     if (errnoName(error) === undefined) throw error;
     return "-";
