@@ -1,4 +1,5 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readlinkSync, statSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
 import { ConfinedThread } from "../os/confined-thread.js";
 import { type PathRule, RIGHTS_OF_A_FILE } from "../os/landlock.js";
 import { O_PATH } from "../os/root.js";
@@ -40,6 +41,7 @@ export class Confinement {
   readonly #networks = new Map<string, CapabilityNetwork>();
   readonly #threads = new Map<string, KeptThread>();
   #system: SystemFiles | undefined;
+  #turn = Promise.resolve();
 
   constructor(options: ConfinementOptions) {
     this.#options = options;
@@ -79,6 +81,21 @@ export class Confinement {
     const made = new KeptThread(capability, this.search(home), this.#network(capability));
     this.#threads.set(key, made);
     return made;
+  }
+
+  /**
+   * To be awaited before a program is started on a terminal, for which a thread is made: one after the other, so that many at once do
+   * not hold up the event loop.
+   */
+  terminalTurn(capability: Capability | undefined): Promise<void> {
+    if (capability === undefined || isUnconfined(capability)) return Promise.resolve();
+    this.#turn = this.#turn.then(async () => {
+      // Whoever had the turn before has taken its thread by then.
+      await setImmediate();
+      const threads = [...this.#threads.values()].filter((thread) => thread.capability === capability);
+      await Promise.all(threads.map((thread) => thread.terminalReady()));
+    });
+    return this.#turn;
   }
 
   /**
@@ -204,6 +221,10 @@ class KeptThread implements Spawner {
       thread.close();
       for (const { fd } of rules) closeSync(fd);
     }
+  }
+
+  terminalReady(): Promise<void> {
+    return this.#spares.ready();
   }
 
   close(): void {

@@ -29,6 +29,12 @@ export class SpareThreads {
     return spare;
   }
 
+  /** Resolves when the next one need not be waited for, as far as any was taken yet. */
+  async ready(): Promise<void> {
+    while (this.#isFilling && this.#spares.length === 0) await setImmediate();
+    await this.#spares[0]?.prepared();
+  }
+
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#idle);

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { type Client, type ConnectError, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Process as Envd } from "../../src/gen/envd/process/process_pb.js";
@@ -489,6 +489,43 @@ describe("the daemon", () => {
     await eventually(
       () => `${confined.daemon.descriptors()} descriptors, not ${most}`,
       () => confined.daemon.descriptors() <= most,
+    );
+  });
+
+  it("answers others while many terminals are started at once", async () => {
+    const { process } = confined.clients("free");
+    let ended = 0;
+    const terminals = Array.from({ length: 15 }, async () => {
+      for await (const _ of process.start({ command: "true", pty: { cols: 80, rows: 24 } }));
+      ended++;
+    });
+    const seen = new Set<number>();
+    while (ended < terminals.length) {
+      await fetch(`${confined.daemon.url}/health`);
+      seen.add(ended);
+    }
+    await Promise.all(terminals);
+    expect(seen.size).toBeGreaterThan(5);
+  });
+
+  it("keeps no thread for every home directory that a caller names", async () => {
+    chmodSync(confined.base, 0o755);
+    const homes = new Map(
+      readFileSync("/etc/passwd", "utf8")
+        .split("\n")
+        .map((line) => line.split(":"))
+        .filter(([name]) => name)
+        .map(([user, , , , , home]) => [home, user]),
+    );
+    // Debian has some 15.
+    const threads = () => readdirSync(`/proc/${confined.daemon.pid}/task`).length;
+    for (const user of homes.values())
+      expect(await confined.execute("free", { argv: ["true"], user })).toMatchObject({ reason: undefined });
+    const before = threads();
+    for (const user of homes.values()) await confined.execute("other", { argv: ["true"], user });
+    await eventually(
+      () => `${threads()} threads after ${before}, of ${homes.size} homes`,
+      () => threads() <= before + 3,
     );
   });
 

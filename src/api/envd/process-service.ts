@@ -38,20 +38,14 @@ export function createEnvdProcessService(sandbox: Sandbox, state: EnvdState): Se
 
     async *start(request: StartRequest, context: HandlerContext) {
       const user = actingUser(sandbox, state, context.requestHeader);
+      const capability = callerOf(context)?.capability;
+      if (request.pty !== undefined) await sandbox.defaults.confinement.terminalTurn(capability);
       context.signal.throwIfAborted();
       if (!markerIsLeft) leaveMarker(E2B_SANDBOX);
       markerIsLeft = true;
       const remainingMs = context.timeoutMs();
       const timeoutMs = remainingMs === undefined ? 0 : Math.max(1, Math.ceil(remainingMs));
-      const record = startProcess(
-        sandbox,
-        state,
-        user,
-        request,
-        timeoutMs,
-        context.values.get(callKey).trace,
-        callerOf(context)?.capability,
-      );
+      const record = startProcess(sandbox, state, user, request, timeoutMs, context.values.get(callKey).trace, capability);
       context.values.get(callKey).processId = record.id;
       const pid = record.process?.leaderPid;
       if (pid === undefined) throw new ConnectError(`cannot start a process: ${record.end?.message}`, Code.Internal);

@@ -28,6 +28,7 @@ export function createProcessRoutes(sandbox: Sandbox): HttpRoute[] {
   async function create(exchange: HttpExchange): Promise<void> {
     const options = toStartOptions(await readJson(exchange), exchange.call.trace, exchange.call.caller?.capability);
     exchange.call.subject = { paths: [], command: options.argv.length > 0 ? options.argv : options.command, user: options.user };
+    if (options.size !== undefined) await sandbox.defaults.confinement.terminalTurn(options.capability);
     const record = start(sandbox, options);
     exchange.call.processId = record.id;
     exchange.sendJson(201, toProcessObject(record), { location: `/v1/processes/${record.id}` });

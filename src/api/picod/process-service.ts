@@ -58,6 +58,7 @@ export function createProcessService(sandbox: Sandbox, readiness: Readiness): Se
     async *start(request, context) {
       const options = toStartOptions(request, context.values.get(callKey).trace, callerOf(context)?.capability);
       const following = toFollowOptions(request);
+      if (options.size !== undefined) await sandbox.defaults.confinement.terminalTurn(options.capability);
       const record = start(sandbox, options);
       context.values.get(callKey).processId = record.id;
       yield* followed(record, following, context);

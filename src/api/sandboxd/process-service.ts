@@ -50,6 +50,7 @@ export function createSandboxdService(sandbox: Sandbox): ServiceImpl<typeof Proc
       const size = pty && { cols: toExtent(pty.cols, DEFAULT_SIZE.cols), rows: toExtent(pty.rows, DEFAULT_SIZE.rows) };
       const names = { id: "", tag: "", label: "", sessionId: "" };
       const from = { command: "", argv: command.argv, size, stdin: true, login: false, timeoutMs: 0 };
+      if (size !== undefined) await sandbox.defaults.confinement.terminalTurn(rest.capability);
       const record = start({ ...sandbox, defaults: commandDefaults }, { ...rest, ...from, ...names });
       context.values.get(callKey).processId = record.id;
       if (record.end?.reason === "spawn-failed") {

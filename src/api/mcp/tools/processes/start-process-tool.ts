@@ -55,7 +55,7 @@ export function createStartProcessTool(sandbox: Sandbox, processes: SessionProce
   };
 }
 
-function startProcess(sandbox: Sandbox, processes: SessionProcesses, input: StartInput, context: ToolContext) {
+async function startProcess(sandbox: Sandbox, processes: SessionProcesses, input: StartInput, context: ToolContext) {
   const { session, call } = context;
   const { command, workdir, timeout_seconds: timeoutSeconds = 0, pty: size } = input;
   const what = {
@@ -69,6 +69,7 @@ function startProcess(sandbox: Sandbox, processes: SessionProcesses, input: Star
     login: false,
   };
   const names = { id: "", tag: "", label: "", sessionId: session.id };
+  if (size !== undefined) await sandbox.defaults.confinement.terminalTurn(call.caller?.capability);
   const record = start(sandbox, {
     ...what,
     ...names,
