@@ -144,6 +144,16 @@ describe("a session", () => {
     await expect(again.call("sandbox_fs_read", { path: "mine" })).resolves.toMatchObject({ content: "1" });
   });
 
+  it("is not opened to be closed, nor to see what runs in it", async () => {
+    await using mcp = await workflow(daemon, "wf-6");
+    await expect(mcp.call("sandbox_process_list")).resolves.toEqual({ processes: [] });
+    await expect(mcp.call("sandbox_close")).resolves.toEqual({ closed: false, session_id: "workflow_wf-6_sandbox" });
+    const { workdir: here } = await open(mcp);
+    await mcp.call("sandbox_close", { remove_files: true });
+    await mcp.call("sandbox_close");
+    expect(existsSync(String(here))).toBe(false);
+  });
+
   it("of a connection ends with it", async () => {
     const mcp = await connectMcp(daemon);
     const pid = await leave(mcp);

@@ -27,6 +27,9 @@ export function createCloseTool(sandbox: Sandbox, sessions: SandboxSessions): To
       required: ["closed", "session_id"],
     },
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    // To remove what an earlier one has left, it is opened once more.
+    whenNotOpen: ({ remove_files: removeFiles = false }: { remove_files?: boolean }, sessionId) =>
+      removeFiles ? undefined : { structured: { closed: false, session_id: sessionId } },
     async run(
       { remove_files: removeFiles = false }: { remove_files?: boolean },
       { session, sessionCreated, call, callerSignal },

@@ -37,6 +37,7 @@ export function createListProcessesTool(processes: SessionProcesses): Tool {
       required: ["processes"],
     },
     annotations: { readOnlyHint: true, openWorldHint: false },
+    whenNotOpen: () => ({ structured: { processes: [] } }),
     run: (_input, { session }) => ({ structured: { processes: processes.list(session).map(describe) } }),
   };
 }
