@@ -39,17 +39,26 @@ describe("a request of /mcp", () => {
     await expect(refused("{", known)).resolves.toEqual([400, -32700]);
     await expect(refused({ hello: 1 }, known)).resolves.toEqual([400, -32700]);
     await expect(refused(INITIALIZE, known)).resolves.toEqual([400, -32600]);
-    await expect(
-      refused(
-        Array.from({ length: 101 }, (_, id) => ({ ...list, id })),
-        known,
-      ),
-    ).resolves.toEqual([400, -32600]);
+    const old = { ...known, "mcp-protocol-version": "2025-03-26" };
+    const batch = Array.from({ length: 101 }, (_, id) => ({ ...list, id }));
+    await expect(refused(batch, old)).resolves.toEqual([400, -32600]);
+    await expect(refused([], old)).resolves.toEqual([400, -32600]);
+    await expect(refused([list], { ...known, "mcp-protocol-version": "2025-06-18" })).resolves.toEqual([400, -32600]);
+    await expect(refused([list], known)).resolves.toEqual([400, -32600]);
     await expect(refused(exec(1, "x".repeat(2 * 1024 * 1024)), known)).resolves.toEqual([413, -32700]);
     await expect(refused(undefined, {}, "GET")).resolves.toEqual([400, -32000]);
     await expect(refused(undefined, { ...known, accept: "application/json" }, "GET")).resolves.toEqual([406, -32000]);
     const unknown = await (await send(daemon, { jsonrpc: "2.0", id: 5, method: "none" }, known)).text();
     expect(unknown).toContain('"code":-32601');
+    for (const [method, params, message] of [
+      ["tools/call", {}, "name: expected string, received undefined"],
+      ["tools/call", undefined, "expected object, received undefined"],
+      ["tools/call", { name: "sandbox_exec", arguments: "echo" }, "arguments: expected record, received string"],
+      ["resources/read", { uri: 1 }, "uri: expected string, received number"],
+    ]) {
+      const invalid = await (await send(daemon, { jsonrpc: "2.0", id: 6, method, params }, known)).text();
+      expect(invalid).toContain(`"error":{"code":-32602,"message":"invalid params of ${method}: ${message}"}`);
+    }
     const none = await send(daemon, list, { ...known, authorization: "Bearer wrong" });
     expect([none.status, none.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
     await expect(none.json()).resolves.toMatchObject({

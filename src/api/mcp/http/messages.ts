@@ -5,6 +5,7 @@ interface Message {
   readonly params?: { readonly requestId?: unknown };
 }
 
+const FIRST_WITHOUT_BATCHES = "2025-06-18";
 const MAX_SHOWN_CHARACTERS = 100;
 
 export function isInitialize(body: unknown): boolean {
@@ -24,8 +25,13 @@ export function cancelledIds(body: unknown): unknown[] {
   return cancellations.map(({ params }) => params?.requestId);
 }
 
-/** Why a body is no request; undefined when the SDK may judge it. @param isInUse whether a request with that id is in progress. */
-export function whyInvalid(body: unknown, isInUse: (id: unknown) => boolean): string | undefined {
+/**
+ * Why a body is no request; undefined when the SDK may judge it. @param version of the protocol, as the client has it in its headers.
+ * @param isInUse whether a request with that id is in progress.
+ */
+export function whyInvalid(body: unknown, version: string, isInUse: (id: unknown) => boolean): string | undefined {
+  if (Array.isArray(body) && body.length === 0) return "a batch of nothing";
+  if (Array.isArray(body) && version >= FIRST_WITHOUT_BATCHES) return `version ${version} of the protocol has no batches`;
   const seen = new Set<unknown>();
   for (const id of requestIds(body)) {
     if (seen.has(id) || isInUse(id))

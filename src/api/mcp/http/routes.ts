@@ -68,7 +68,8 @@ class McpEndpoint {
     }
     const client = known ?? (isInitialize(body) ? await this.#clients.open(callerOf(exchange.call)) : this.#find(exchange));
     if (client === undefined) return;
-    const invalid = whyInvalid(body, (id) => [...client.posts].some((each) => each.isInUse(id)));
+    const version = exchange.request.headers["mcp-protocol-version"]?.toString() ?? "";
+    const invalid = whyInvalid(body, version, (id) => [...client.posts].some((each) => each.isInUse(id)));
     if (invalid !== undefined) {
       exchange.sendJson(400, jsonRpcError(INVALID_REQUEST, invalid));
       return;

@@ -5,12 +5,14 @@ import type { SecureContextOptions } from "node:tls";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import type { EventStore } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { RequestId } from "@modelcontextprotocol/sdk/types.js";
 import { Ajv, type ErrorObject } from "ajv";
 import type { Validate } from "../tool-server.js";
 import { Bridge, type BridgeOptions } from "./bridge/bridge.js";
 import { createRemoteFetch } from "./bridge/remote-fetch.js";
 import { createMcpServer, type McpServerOptions, type RequestOrigin } from "./mcp-server.js";
+import { refuseInvalidParams } from "./refuse-invalid-params.js";
 
 /* The whole of the SDK is a bundle of its own, of which this is the entry: what it needs of the daemon it is given. */
 
@@ -47,6 +49,7 @@ export async function openHttpSession({ eventStore, onClose, ...options }: HttpS
   const server = createMcpServer({ ...options, originOf: ({ authInfo }) => authInfo?.extra?.origin as RequestOrigin });
   server.onclose = onClose;
   await server.connect(transport as Parameters<typeof server.connect>[0]);
+  refuseInvalidParams(transport as Parameters<typeof refuseInvalidParams>[0]);
   return {
     get id() {
       return transport.sessionId;
@@ -85,7 +88,9 @@ export async function openStdioSession({
 }: StdioSessionOptions): Promise<() => Promise<void>> {
   const server = createMcpServer(options);
   server.onerror = onError;
-  await server.connect(new StdioServerTransport(input, output, { maxBufferSize: MAX_STDIO_MESSAGE_BYTES }));
+  const transport: Transport = new StdioServerTransport(input, output, { maxBufferSize: MAX_STDIO_MESSAGE_BYTES });
+  await server.connect(transport);
+  refuseInvalidParams(transport);
   return () => server.close();
 }
 
