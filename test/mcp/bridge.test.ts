@@ -19,8 +19,13 @@ describe("picod mcp --url", () => {
     expect((await mcp.client.listTools()).tools).toHaveLength(14);
     const { workdir } = await mcp.call("sandbox_open");
     const seen: string[] = [];
-    const onprogress = ({ message = "" }) => seen.push(message);
-    await expect(mcp.call("sandbox_exec", { command: "pwd" }, { onprogress })).resolves.toMatchObject({ stdout: `${workdir}\n` });
+    // The client drops what comes together with the answer.
+    const onprogress = ({ message = "" }) => {
+      seen.push(message);
+      writeFileSync(`${workdir}/seen`, "");
+    };
+    const command = "pwd; until [ -e seen ]; do sleep 0.05; done";
+    await expect(mcp.call("sandbox_exec", { command }, { onprogress })).resolves.toMatchObject({ stdout: `${workdir}\n` });
     expect(seen[0]).toMatch(/^running/);
     await expect(mcp.call("sandbox_fs_read", { path: "absent" })).rejects.toThrow("ENOENT");
     await mcp.call("sandbox_process_start", { command: "sleep 1000" });
