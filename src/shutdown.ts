@@ -9,7 +9,8 @@ import type { Server } from "./server/create-server.js";
 import type { Tracer } from "./telemetry/tracer.js";
 
 export interface ShutdownParts {
-  readonly server: Pick<Server, "stopAccepting" | "idle" | "abortCalls" | "closed" | "destroy">;
+  /** What is left out there is nothing to wait for, or to close. */
+  readonly server: Pick<Server, "abortCalls"> & Partial<Pick<Server, "stopAccepting" | "idle" | "closed" | "destroy">>;
   readonly sandbox: {
     readonly processes: Pick<Sandbox["processes"], "close" | "killAll">;
     readonly registry: Pick<Sandbox["registry"], "close">;
@@ -46,8 +47,9 @@ const STDERR = 2;
 export async function shutDown(parts: ShutdownParts): Promise<void> {
   const { server, sandbox, readiness, logger, audit, tracer, graceMs, killGraceMs } = parts;
   readiness.stop();
-  server.stopAccepting();
-  const finished = await Promise.race([server.idle().then(() => true), sleep(graceMs, false)]);
+  server.stopAccepting?.();
+  const idle = server.idle?.().then(() => true) ?? true;
+  const finished = await Promise.race([idle, sleep(graceMs, false)]);
   if (!finished) logger.warn({ graceMs }, "calls still in progress are ended");
   server.abortCalls();
   const ended = await Promise.race([sandbox.processes.close().then(() => true), sleep(killGraceMs + LAST_COMMANDS_MS, false)]);
@@ -59,15 +61,19 @@ export async function shutDown(parts: ShutdownParts): Promise<void> {
   sandbox.histories.close();
   sandbox.watches.close();
   await answersHaveLeft(server, LAST_ANSWERS_MS);
-  server.destroy();
+  server.destroy?.();
   audit?.note({ event: "stopped" });
   // A collector that says no has been counted and logged.
   const told = Promise.allSettled([audit?.close(), tracer?.close()]);
   await Promise.race([told, sleep(LAST_RECORDS_MS)]);
 }
 
-function answersHaveLeft(server: ShutdownParts["server"], timeoutMs: number): Promise<void> {
-  return Promise.race([server.idle().then(() => server.closed()), sleep(timeoutMs)]);
+async function answersHaveLeft(server: ShutdownParts["server"], timeoutMs: number): Promise<void> {
+  const left = async () => {
+    await server.idle?.();
+    await server.closed?.();
+  };
+  await Promise.race([left(), sleep(timeoutMs)]);
 }
 
 /**

@@ -40,15 +40,8 @@ export async function serveMcp(config: Config, env: Readonly<Record<string, stri
   const streams = { input: process.stdin, output: process.stdout };
   const onError = (error: Error) => logger.warn({ err: error }, "what came is no message of MCP");
   const close = await serveStdio({ sandbox, config, version, runSubcall }, callerNow, streams, onError);
-  const nothing = () => undefined;
-  const server = {
-    stopAccepting: nothing,
-    // Whoever has ended the input does not wait for answers.
-    idle: async () => undefined,
-    abortCalls: () => void close(),
-    closed: async () => undefined,
-    destroy: nothing,
-  };
+  // Whoever has ended the input does not wait for answers.
+  const server = { abortCalls: () => void close() };
   const { shutdownGraceMs: graceMs, killGraceMs } = config;
   const parts = { server, sandbox, readiness: new Readiness(), logger, audit, tracer: undefined, graceMs, killGraceMs };
   shutDownOnSignals(parts, process.stdin);
