@@ -1,6 +1,7 @@
 import type { HttpExchange, HttpRoute } from "../../http-route.js";
 import { BodyTooLarge, readJson } from "../../json-body.js";
 import { createToolServer, type McpParts } from "../create-tool-server.js";
+import { loadMcpServer } from "../load-mcp-server.js";
 import { callerOf } from "../tools/caller.js";
 import { type ClientSession, ClientSessions } from "./client-sessions.js";
 import { BAD_REQUEST, INVALID_REQUEST, jsonRpcError, PARSE_ERROR, SESSION_NOT_FOUND } from "./json-rpc-error.js";
@@ -40,8 +41,7 @@ class McpEndpoint {
   readonly #clients: ClientSessions;
 
   constructor(parts: McpParts) {
-    // The build puts it beside the daemon.
-    const { createSchemaCompiler, openHttpSession } = require("mcp-server") as typeof import("../protocol/main.js");
+    const { createSchemaCompiler, openHttpSession } = loadMcpServer();
     const { tools, sessions } = createToolServer(parts, createSchemaCompiler());
     const { config, version } = parts;
     this.#maxFileSizeBytes = config.mcpMaxFileSizeBytes;

@@ -95,11 +95,11 @@ export async function openStdioSession({
 }
 
 export type RemoteBridge = Pick<Bridge, "start" | "close">;
-export type RemoteBridgeOptions = Omit<BridgeOptions, "fetch"> & { readonly tls: SecureContextOptions };
+export type RemoteBridgeOptions = Omit<BridgeOptions, "fetch" | "maxMessageBytes"> & { readonly tls: SecureContextOptions };
 
 /** The other way round: a client of a daemon that is a server to whoever has the other ends of the streams. */
 export function createBridge({ tls, ...options }: RemoteBridgeOptions): RemoteBridge {
-  return new Bridge({ ...options, fetch: createRemoteFetch(tls) });
+  return new Bridge({ ...options, maxMessageBytes: MAX_STDIO_MESSAGE_BYTES, fetch: createRemoteFetch(tls) });
 }
 
 /** For what tools take. */

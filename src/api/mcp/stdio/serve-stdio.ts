@@ -2,6 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import { type Call, type Caller, newCall } from "../../../call.js";
 import { UNTRACED } from "../../../trace.js";
 import { createToolServer, type McpParts } from "../create-tool-server.js";
+import { loadMcpServer } from "../load-mcp-server.js";
 import { newSessionId } from "../sessions/session-key.js";
 
 /** What a client has started a server with. */
@@ -22,8 +23,7 @@ export async function serveStdio(
   streams: StandardStreams,
   onError: (error: Error) => void,
 ): Promise<() => Promise<void>> {
-  // The build puts it beside the daemon.
-  const { createSchemaCompiler, openStdioSession } = require("mcp-server") as typeof import("../protocol/main.js");
+  const { createSchemaCompiler, openStdioSession } = loadMcpServer();
   const { tools } = createToolServer(parts, createSchemaCompiler());
   const closed = new AbortController();
   let requests = 0;

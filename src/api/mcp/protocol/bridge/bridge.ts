@@ -21,6 +21,8 @@ export interface BridgeOptions {
   readonly fetch: FetchLike;
   readonly input: Readable;
   readonly output: Writable;
+  /** On the input. */
+  readonly maxMessageBytes: number;
   readonly warn: (message: string) => void;
   /** Called once when the daemon is not there, or refuses, at the beginning. @param why for a person. */
   readonly onRefused: (why: string) => void;
@@ -63,7 +65,7 @@ export class Bridge {
 
   constructor(options: BridgeOptions) {
     this.#options = options;
-    this.#local = new StdioServerTransport(options.input, options.output, { maxBufferSize: 512 * 1024 * 1024 });
+    this.#local = new StdioServerTransport(options.input, options.output, { maxBufferSize: options.maxMessageBytes });
     this.#local.onmessage = (message) => void this.#forward(message);
     this.#local.onerror = (error) => options.warn(`what came is no message of MCP: ${error.message}`);
     this.#remote = this.#connect();

@@ -19,10 +19,6 @@ export class PendingRequests {
     this.#pending.set(id, { accepted: false, lastEventId: undefined });
   }
 
-  has(id: RequestId): boolean {
-    return this.#pending.has(id);
-  }
-
   accepted(id: RequestId): void {
     const found = this.#pending.get(id);
     if (found !== undefined) found.accepted = true;
