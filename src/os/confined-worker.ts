@@ -1,3 +1,4 @@
+import { fstatSync, openSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { limitCapabilitiesOfChildren } from "./capabilities.js";
 import { ANSWER, type ConfinedThreadData, type ConfinedThreadMessage, MESSAGE_OFFSET } from "./confined-thread.js";
@@ -5,7 +6,7 @@ import { confineThread, landlockAbi, type PathRule } from "./landlock.js";
 import { makeRestReadOnly } from "./mount-namespace.js";
 import { enterNetwork, enterNewNetwork, listenOnLoopback } from "./network-namespace.js";
 import { forbidSystemCalls } from "./seccomp.js";
-import { spawnHere } from "./spawn.js";
+import { type SpawnOptions, spawnHere } from "./spawn.js";
 
 /** Entry of a thread that confines itself and then starts programs for the main thread, which waits for each. */
 function main(data: ConfinedThreadData): void {
@@ -25,10 +26,16 @@ function main(data: ConfinedThreadData): void {
     Atomics.add(answer, ANSWER.count, 1);
     Atomics.notify(answer, ANSWER.count);
   };
+  let nullFd = -1;
+  /** The daemon's own was opened where everything may be written: by it a command could change the mode of the machine's /dev/null. */
+  const withOwnNull = (stdio: SpawnOptions["stdio"]): SpawnOptions["stdio"] => {
+    if (typeof stdio === "string" || fstatSync(stdio[0]).rdev !== fstatSync(nullFd).rdev) return stdio;
+    return [nullFd, stdio[1], stdio[2]];
+  };
   parentPort.on("message", (message: ConfinedThreadMessage) => {
     reply(() => {
       if ("rules" in message) confine(message.rules, data.isRoot);
-      else answer[ANSWER.pid] = spawnHere(message);
+      else answer[ANSWER.pid] = spawnHere({ ...message, stdio: withOwnNull(message.stdio) });
     });
   });
   reply(() => {
@@ -39,6 +46,7 @@ function main(data: ConfinedThreadData): void {
       answer[ANSWER.listenFd] = network.listenPort === undefined ? -1 : listenOnLoopback(network.listenPort);
     }
     if (writable !== undefined) answer[ANSWER.isReadOnly] = makeRestReadOnly(writable) ? 1 : 0;
+    nullFd = openSync("/dev/null", "r");
   });
 }
 

@@ -52,6 +52,8 @@ env = ["*"]
 [capabilities.operator.permissions.network]
 allowed_domains = ["*"]
 
+[capabilities.free.permissions]
+users = ["*"]
 [capabilities.free.permissions.filesystem]
 ${files}
 [capabilities.free.permissions.shell]
@@ -72,6 +74,8 @@ allowed_domains = []
 timeout_seconds = 20
 max_processes = 4
 
+[capabilities.other.permissions]
+users = ["*"]
 [capabilities.other.permissions.filesystem]
 ${files}
 [capabilities.other.permissions.shell]

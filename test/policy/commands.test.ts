@@ -508,6 +508,17 @@ describe("the daemon", () => {
     expect(seen.size).toBeGreaterThan(5);
   });
 
+  it("gives commands nothing of its own whose mode they could change", async () => {
+    const byDescriptor = "python3 -c 'import os; os.fchmod(0, 0o200)'";
+    try {
+      await confined.run("free", "Execute", `for fd in 0 1 2; do chmod 200 /proc/self/fd/$fd; done; ${byDescriptor}`);
+      await confined.run("listed", "Start", `chmod 200 /dev/fd/0; ${byDescriptor}`);
+      expect(statSync("/dev/null").mode & 0o777).toBe(0o666);
+    } finally {
+      chmodSync("/dev/null", 0o666);
+    }
+  });
+
   it("keeps no thread for every home directory that a caller names", async () => {
     chmodSync(confined.base, 0o755);
     const homes = new Map(
