@@ -63,7 +63,6 @@ export class ConfinedThread {
       resourceLimits: RESOURCE_LIMITS,
       env: {},
       execArgv: [],
-      trackUnmanagedFds: false,
     });
     // A thread that has failed does not answer, which its users are told.
     this.#worker.on("error", () => undefined);

@@ -1,4 +1,3 @@
-import { closeSync } from "node:fs";
 import { libc, SYSCALL } from "./libc.js";
 import { check } from "./system-error.js";
 
@@ -63,7 +62,8 @@ export function confineThread(rules: readonly PathRule[], abi: number): void {
     check(libc.prctlStrict(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)");
     check(libc.syscall3(SYSCALL.landlock_restrict_self, ruleset, 0, 0), "landlock_restrict_self");
   } finally {
-    closeSync(ruleset);
+    // Not by node:fs, which warns of descriptors that it has not opened in this thread.
+    libc.close(ruleset);
   }
 }
 
