@@ -1,9 +1,9 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { DirectoryWatch, type DirectoryWatchEvent } from "../../src/filesystem/watching/directory-watch.js";
 import type { WatchOptions } from "../../src/filesystem/watching/file-change.js";
 import { KernelWatches } from "../../src/filesystem/watching/kernel-watches.js";
 import { eventually } from "./eventually.js";
 import { accessAs } from "./file-access.js";
+import { descriptorInfo, openDescriptors } from "./open-descriptors.js";
 
 const NEVER = new AbortController().signal;
 
@@ -69,16 +69,8 @@ export class Watched implements AsyncDisposable {
 
 /** How many inotify watches each instance of a process has, its own mark not counted. */
 export function inotifyWatches(pid: number | "self" = "self"): number[] {
-  return readdirSync(`/proc/${pid}/fd`)
-    .filter((fd) => targetOf(`/proc/${pid}/fd/${fd}`) === "anon_inode:inotify")
-    .map((fd) => [...readFileSync(`/proc/${pid}/fdinfo/${fd}`, "latin1").matchAll(/^inotify wd:/gm)].length - 1);
-}
-
-function targetOf(link: string): string {
-  try {
-    return readlinkSync(link);
-  } catch {
-    // It was closed while the list was read.
-    return "";
-  }
+  return openDescriptors(pid)
+    .filter(({ target }) => target === "anon_inode:inotify")
+    .map(({ fd }) => [...descriptorInfo(pid, fd).matchAll(/^inotify wd:/gm)].length - 1)
+    .filter((watches) => watches >= 0);
 }

@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { type Clients, connectTo } from "../helpers/clients.js";
 import { eventually } from "../helpers/eventually.js";
+import { openDescriptors } from "../helpers/open-descriptors.js";
 import { startDaemon } from "../helpers/start-daemon.js";
 import { temporaryDirectory } from "../helpers/temporary-directory.js";
 
@@ -33,17 +34,9 @@ it("descriptors of the daemon lead nobody to where another user's operations are
     await end.promise;
   }
   const writing = clients.filesystem.writeFile(held());
-  const fds = () =>
-    readdirSync(`/proc/${daemon.pid}/fd`).filter((fd) => {
-      try {
-        return readlinkSync(`/proc/${daemon.pid}/fd/${fd}`) === open;
-      } catch {
-        // It was closed while the list was read.
-        return false;
-      }
-    });
+  const fds = () => openDescriptors(daemon.pid).filter(({ target }) => target === open);
   await eventually("the directory is open", () => fds().length > 0);
-  const paths = fds().flatMap((fd) => [
+  const paths = fds().flatMap(({ fd }) => [
     ...["self", "thread-self", `${daemon.pid}`, `self/task/${daemon.pid}`].map((self) => `/proc/${self}/fd/${fd}/file`),
     `/dev/fd/${fd}/file`,
   ]);

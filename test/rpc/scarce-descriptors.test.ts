@@ -1,11 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, it } from "vitest";
 import { treeOf } from "../helpers/archives.js";
 import { type Clients, connectTo } from "../helpers/clients.js";
 import { eventually } from "../helpers/eventually.js";
 import { mountedTmpfs } from "../helpers/mounted-tmpfs.js";
+import { openDescriptors } from "../helpers/open-descriptors.js";
 import { processesNamed } from "../helpers/processes.js";
 import { type Daemon, startDaemon } from "../helpers/start-daemon.js";
 import { temporaryDirectory } from "../helpers/temporary-directory.js";
@@ -89,9 +90,8 @@ it("what is deep is undone with no descriptors but those of the call's own reser
   const until = async () => {
     await eventually("all but the last of it is there", () => readdirSync(to.path, { recursive: true }).length > 31);
     // What the unpacking opened on its way down, and gives up on its way back, is of no use from now on.
-    const numbers = readdirSync(`/proc/${daemon.pid}/fd`);
-    const below = numbers.filter((fd) => readlinkSync(`/proc/${daemon.pid}/fd/${fd}`).includes("/deep"));
-    setLimit(daemon, Math.min(...below.map(Number)));
+    const below = openDescriptors(daemon.pid).filter(({ target }) => target.includes("/deep"));
+    setLimit(daemon, Math.min(...below.map(({ fd }) => fd)));
   };
   const call = clients.filesystem.writeArchive(unpacking(`${to.path}/new`, true, half, until, archive.subarray(half.length)));
   const error = await call.then(() => expect.unreachable(), ConnectError.from);
