@@ -13,11 +13,8 @@ export interface HttpExchange {
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly body: AsyncIterable<Uint8Array>;
-  /**
-   * All of the body in large pieces, each of which is used again as soon as the next is asked for; undefined where that cannot be, or
-   * would be worth nothing.
-   */
-  bodyInBulk(): AsyncIterable<Uint8Array> | undefined;
+  /** All of the body in large pieces, each of which may be used again as soon as the next is asked for. */
+  bodyInBulk(): AsyncIterable<Uint8Array>;
   readonly call: Call;
   /** Aborted when the caller has gone or the daemon stops. */
   readonly abortSignal: AbortSignal;

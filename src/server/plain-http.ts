@@ -6,6 +6,7 @@ import type { HttpExchange, HttpRoute, RouteMatch } from "../api/http-route.js";
 import type { Call, CallSubject } from "../call.js";
 import { codeName } from "../errors/code-name.js";
 import { toConnectError } from "../errors/to-connect-error.js";
+import { gather } from "../gather.js";
 import { ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.js";
 import { noteDenial } from "../policy/denial.js";
 import type { Readiness } from "../readiness.js";
@@ -63,7 +64,7 @@ export async function handlePlainHttp({ route, parameters }: RouteMatch, plainCa
       const bulk = body.inBulk();
       // Its end is not for Node's parser to see.
       if (bulk !== undefined) response.setHeader("connection", "close");
-      return bulk && traced(bulk);
+      return traced(bulk ?? gather(body));
     },
   };
   // A route that waits for more of the body is woken.

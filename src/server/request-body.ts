@@ -59,8 +59,8 @@ export class RequestBody implements AsyncIterableIterator<Uint8Array> {
   }
 
   /**
-   * All of it in large pieces, each of which is used again as soon as the next is asked for; undefined where that cannot be, or would be
-   * worth nothing. Nothing may have been read of it. The connection ends with the answer.
+   * All of it past Node's parser, in large pieces, each of which is used again as soon as the next is asked for; undefined where that cannot
+   * be, or would be worth nothing. Nothing may have been read of it. The connection ends with the answer.
    */
   inBulk(): AsyncIterable<Uint8Array> | undefined {
     if (this.#begun || this.#discarded || !isBulk(this.#request)) return undefined;

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -75,6 +76,40 @@ describe("a large body over HTTP/1.1", () => {
       expect(String(answer)).toMatch(/^HTTP\/1\.1 204 /);
       expect(readFileSync(path).equals(LARGE)).toBe(true);
       rmSync(path);
+    }
+  });
+
+  it("is stored as it was sent by E2B's and AgentCube's clients, and as an archive", async () => {
+    using directory = temporaryDirectory();
+    await using daemon = await startDaemon({ args: ["--workspace", directory.path], env: { PICOD_ACCESS_TOKEN: TOKEN } });
+    const at = (name: string) => `${directory.path}/${name}`;
+    const send = async (method: string, path: string, type: string, body: Buffer) => {
+      const headers = { authorization, "content-type": type, "content-length": body.length };
+      expect(await ask(daemon, path, { method, headers }, body)).toMatchObject({ status: 200, headers: { connection: "close" } });
+    };
+    // What looks like the beginning of a boundary is anywhere, at the ends of pieces too.
+    const sent = Buffer.from(LARGE);
+    for (let place = 0; place < sent.length - 7; place += 1009) sent.write("\r\n--cut".slice(0, 1 + (place % 7)), place);
+    const part = (disposition: string, content: string | Buffer) =>
+      Buffer.concat(
+        [`--cut-here\r\ncontent-disposition: form-data; ${disposition}\r\n\r\n`, content, "\r\n"].map((piece) =>
+          Buffer.from(piece),
+        ),
+      );
+    const sendForm = (path: string, ...parts: Buffer[]) =>
+      send("POST", path, "multipart/form-data; boundary=cut-here", Buffer.concat([...parts, Buffer.from("--cut-here--\r\n")]));
+
+    await sendForm(
+      "/files?username=root",
+      ...["first", "second"].map((name) => part(`name="file"; filename="${at(name)}"`, sent)),
+    );
+    await send("POST", `/files?username=root&path=${at("raw")}`, "application/octet-stream", sent);
+    await sendForm("/api/files", part('name="path"', "third"), part('name="file"', sent));
+    await sendForm("/api/files", part('name="file"', sent), part('name="path"', "fourth"));
+    const archive = execFileSync("tar", ["-C", directory.path, "-c", "first", "raw"], { maxBuffer: 2 ** 30 });
+    await send("PUT", `/v1/archive/${at("unpacked")}`, "application/x-tar", archive);
+    for (const name of ["first", "second", "raw", "third", "fourth", "unpacked/first", "unpacked/raw"]) {
+      expect([name, readFileSync(at(name)).equals(sent)]).toEqual([name, true]);
     }
   });
 

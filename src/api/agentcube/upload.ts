@@ -2,7 +2,6 @@ import type { Caller } from "../../call.js";
 import { PicodError } from "../../errors/picod-error.js";
 import type { EntryInfo } from "../../filesystem/entry-info.js";
 import { FileWriter } from "../../filesystem/write-file.js";
-import { gather } from "../files/gather.js";
 import { formBoundary, formParts } from "../files/multipart.js";
 import type { HttpExchange } from "../http-route.js";
 import { decodeBase64 } from "./base64.js";
@@ -18,13 +17,13 @@ const DEFAULT_MODE = 0o644;
 
 /** POST /api/files: a file as base64 in JSON, or as a form. Whole, or not at all. */
 export async function uploadFile(workspace: Workspace, exchange: HttpExchange): Promise<void> {
-  const { request, body, call, abortSignal, sendJson } = exchange;
+  const { request, call, abortSignal, sendJson } = exchange;
   const boundary = formBoundary(request.headers["content-type"]);
   using upload = new Upload(workspace, call.caller, (path) => {
     call.subject = { paths: [path], command: undefined, user: undefined };
   });
-  if (boundary === undefined) await takeJson(upload, body);
-  else await takeForm(upload, body, boundary);
+  if (boundary === undefined) await takeJson(upload, exchange.body);
+  else await takeForm(upload, exchange.bodyInBulk(), boundary);
   abortSignal.throwIfAborted();
   const entry = await upload.commit();
   sendJson(200, {
@@ -50,7 +49,7 @@ async function takeForm(upload: Upload, body: AsyncIterable<Uint8Array>, boundar
   for await (const { name = "", content } of formParts(body, boundary)) {
     if (name === "file" && !found) {
       found = true;
-      await upload.takeContent(gather(content));
+      await upload.takeContent(content);
     } else if (name === "path" || name === "mode") {
       upload.takeField(name, await toText(content));
     }
@@ -88,7 +87,6 @@ class Upload implements Disposable {
     }
   }
 
-  /** Chunks must not be used again by whoever makes them. */
   async takeContent(chunks: AsyncIterable<Uint8Array>): Promise<void> {
     if (this.bytes > 0) throw wrong("there is more than one content");
     for await (const chunk of chunks) {
@@ -98,7 +96,7 @@ class Upload implements Disposable {
         continue;
       }
       if (this.bytes > MAX_WAITING_BYTES) throw wrong("'path' must come before a file of this size");
-      this.#waiting.push(chunk);
+      this.#waiting.push(Uint8Array.from(chunk));
     }
   }
 

@@ -82,7 +82,7 @@ async function writeFile(
 ): Promise<Written> {
   let writer: InPlaceWriter | undefined;
   try {
-    for await (const block of inBlocks(chunks, BLOCK_BYTES)) {
+    for await (const block of inBlocks(chunks, Math.min(BLOCK_BYTES, Number(request.headers["content-length"] ?? BLOCK_BYTES)))) {
       abortSignal.throwIfAborted();
       // Nothing is touched before it has arrived: what is one block is written as a whole or not at all.
       writer ??= await open(watches, access, path);
@@ -124,9 +124,9 @@ function toRestError(error: unknown, path: string, length: string | undefined): 
 }
 
 /** @throws 400 for another coding than gzip. */
-function decoded({ request: { headers }, body }: HttpExchange): AsyncIterable<Uint8Array> {
-  const coding = headers["content-encoding"]?.trim().toLowerCase() ?? "";
-  if (coding === "" || coding === "identity") return body;
-  if (coding === "gzip") return decompress(body);
+function decoded(exchange: HttpExchange): AsyncIterable<Uint8Array> {
+  const coding = exchange.request.headers["content-encoding"]?.trim().toLowerCase() ?? "";
+  if (coding === "" || coding === "identity") return exchange.bodyInBulk();
+  if (coding === "gzip") return decompress(exchange.body);
   throw new RestError(400, `unsupported content encoding: ${coding.slice(0, 100)}`);
 }

@@ -1,17 +1,22 @@
-/** Joins chunks until they are so many bytes, or the last of them. They must not be used again by whoever makes them. */
+/** Joins chunks until they are so many bytes, or the last of them. Both chunks and blocks may be used again as soon as the next is asked for. */
 export async function* inBlocks(chunks: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array, void, void> {
-  let waiting: Uint8Array[] = [];
+  let block: Buffer | undefined;
   let bytes = 0;
   for await (const chunk of chunks) {
-    waiting.push(chunk);
-    bytes += chunk.length;
-    if (bytes < size) continue;
-    yield joined(waiting);
-    [waiting, bytes] = [[], 0];
+    if (bytes === 0 && chunk.length >= size) {
+      yield chunk;
+      continue;
+    }
+    block ??= Buffer.allocUnsafe(size);
+    for (let from = 0; from < chunk.length; ) {
+      const taken = Math.min(size - bytes, chunk.length - from);
+      block.set(chunk.subarray(from, from + taken), bytes);
+      bytes += taken;
+      from += taken;
+      if (bytes < size) continue;
+      yield block;
+      bytes = 0;
+    }
   }
-  if (bytes > 0) yield joined(waiting);
-}
-
-function joined(chunks: readonly Uint8Array[]): Uint8Array {
-  return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks);
+  if (block !== undefined && bytes > 0) yield block.subarray(0, bytes);
 }

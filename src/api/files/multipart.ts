@@ -23,7 +23,8 @@ export interface FormPart {
 }
 
 /**
- * The parts of a form in their order; each must have been taken before the next is asked for. The body is taken to its end.
+ * The parts of a form in their order; each must have been taken before the next is asked for. The body is taken to its end. Pieces of content
+ * lie in those of the body, and are valid for as long.
  * @throws INVALID_ARGUMENT when the form is malformed or ends too early.
  */
 export async function* formParts(body: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<FormPart, void, void> {
@@ -103,8 +104,7 @@ class DelimitedInput {
   async *piecesTo(delimiter: Buffer): AsyncGenerator<Buffer, void, void> {
     for (;;) {
       const at = this.#rest.indexOf(delimiter);
-      // What could be the beginning of the delimiter waits for more.
-      const end = at < 0 ? Math.max(0, this.#rest.length - delimiter.length + 1) : at;
+      const end = at < 0 ? beginningOf(delimiter, this.#rest) : at;
       const piece = this.#rest.subarray(0, end);
       this.#rest = this.#rest.subarray(at < 0 ? end : at + delimiter.length);
       if (piece.length > 0) yield piece;
@@ -120,7 +120,7 @@ class DelimitedInput {
     for await (const piece of this.piecesTo(delimiter)) {
       bytes += piece.length;
       if (bytes > MAX_HEADER_BYTES) throw invalidBody("the headers of a part are too long");
-      pieces.push(piece);
+      pieces.push(Buffer.from(piece));
     }
     return Buffer.concat(pieces).toString("utf8");
   }
@@ -135,10 +135,22 @@ class DelimitedInput {
   }
 
   async #readMore(): Promise<void> {
-    const next = await this.#chunks.next();
-    if (next.done) throw invalidBody("it ended too early");
-    this.#rest = Buffer.concat([this.#rest, next.value]);
+    // What it lies in may be used again.
+    const rest = Buffer.from(this.#rest);
+    const { done, value } = await this.#chunks.next();
+    if (done) throw invalidBody("it ended too early");
+    this.#rest = rest.length > 0 ? Buffer.concat([rest, value]) : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   }
+}
+
+/** Where what could be the beginning of the delimiter waits for more. */
+function beginningOf(delimiter: Buffer, text: Buffer): number {
+  const first = delimiter[0] as number;
+  const earliest = Math.max(0, text.length - delimiter.length + 1);
+  for (let at = text.indexOf(first, earliest); at >= 0; at = text.indexOf(first, at + 1)) {
+    if (delimiter.subarray(0, text.length - at).equals(text.subarray(at))) return at;
+  }
+  return text.length;
 }
 
 function invalidBody(why: string): PicodError {

@@ -7,7 +7,6 @@ import { invalid } from "../fields.js";
 import { contentDisposition } from "../files/content-disposition.js";
 import { AnnouncedDigests } from "../files/digests.js";
 import { showFileError } from "../files/file-errors.js";
-import { gather } from "../files/gather.js";
 import { isOn } from "../files/query.js";
 import type { HttpExchange, HttpRoute } from "../http-route.js";
 
@@ -65,7 +64,7 @@ async function sendArchive({ access, path }: NamedFile, exchange: HttpExchange):
  * `?atomic` before anything is visible.
  */
 async function unpackArchive({ access, path }: NamedFile, exchange: HttpExchange): Promise<void> {
-  const { request, query, body, sendJson, abortSignal } = exchange;
+  const { request, query, bodyInBulk, sendJson, abortSignal } = exchange;
   const digests = new AnnouncedDigests(request.headers);
   const options = {
     atomic: isOn(query, "atomic"),
@@ -74,7 +73,7 @@ async function unpackArchive({ access, path }: NamedFile, exchange: HttpExchange
     preserveOwner: isOn(query, "preserve_owner"),
   };
   async function* chunks() {
-    yield* gather(digests.watch(body));
+    yield* digests.watch(bodyInBulk());
     abortSignal.throwIfAborted();
     digests.verify();
   }

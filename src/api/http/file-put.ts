@@ -2,6 +2,7 @@ import { PicodError } from "../../errors/picod-error.js";
 import { stat } from "../../filesystem/stat.js";
 import { FileWriter } from "../../filesystem/write-file.js";
 import type { WritePrecondition } from "../../filesystem/writing/write-precondition.js";
+import { gather } from "../../gather.js";
 import { errnoName } from "../../os/system-error.js";
 import type { NamedFile } from "../../url-path.js";
 import { invalid } from "../fields.js";
@@ -9,7 +10,6 @@ import { judgeConditions, type Validators, validatorsOf } from "../files/conditi
 import { decompress } from "../files/content-coding.js";
 import { AnnouncedDigests } from "../files/digests.js";
 import { validatorHeaders } from "../files/file-headers.js";
-import { gather } from "../files/gather.js";
 import { filePart, formBoundary } from "../files/multipart.js";
 import { isOn, toMode } from "../files/query.js";
 import type { HttpExchange } from "../http-route.js";
@@ -33,11 +33,9 @@ export async function storeFile(file: NamedFile, exchange: HttpExchange): Promis
     precondition: preconditionOf(file, exchange),
   });
   try {
-    const bulk = isExact ? exchange.bodyInBulk() : undefined;
-    const arrived = digests.watch(bulk ?? exchange.body);
-    const decoded = isGzip ? decompress(arrived) : arrived;
+    const decoded = isGzip ? gather(decompress(digests.watch(exchange.body))) : digests.watch(exchange.bodyInBulk());
     const content = boundary === undefined ? decoded : filePart(decoded, boundary);
-    for await (const chunk of bulk === undefined ? gather(content) : content) await writer.write(chunk);
+    for await (const chunk of content) await writer.write(chunk);
     abortSignal.throwIfAborted();
     digests.verify();
     const { entry } = await writer.commit();
