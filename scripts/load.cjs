@@ -3,7 +3,7 @@
 //
 // In a folder the daemon's files lie beside this one. In a package's single file they are parts of the program, and PICOD_PARTS,
 // where each begins and how long it is, is filled in by packaging/single-file.mjs.
-const { closeSync, openSync, readFileSync, readSync } = require("node:fs");
+const { closeSync, existsSync, openSync, readFileSync, readSync } = require("node:fs");
 const { join, dirname } = require("node:path");
 const { Script } = require("node:vm");
 
@@ -12,7 +12,7 @@ const BUNDLES = LOADED_BUNDLES;
 const parts = typeof PICOD_PARTS === "undefined" ? undefined : PICOD_PARTS;
 const folder = parts === undefined ? __dirname : dirname(process.execPath);
 const program = parts === undefined ? undefined : openSync("/proc/self/exe");
-const koffi = takeNativeLibrary();
+const koffi = takeNativeLibrary() ?? requireNativeLibrary();
 const main = { exports: {} };
 module.exports = run("daemon.cjs", main, readPartIfAny("daemon.cache"));
 
@@ -27,7 +27,7 @@ function run(name, target, cachedData) {
 }
 
 function requireFromProgram(name) {
-  if (name === "koffi" && koffi !== undefined) return koffi;
+  if (name === "koffi") return koffi;
   if (!BUNDLES.includes(name)) return require(name);
   const target = { exports: {} };
   run(`${name}.cjs`, target);
@@ -48,6 +48,12 @@ function readPartIfAny(name) {
   } catch {
     return undefined;
   }
+}
+
+/** Of its own package where that lies beside: the module around it makes Node load worker threads, a diff and more. */
+function requireNativeLibrary() {
+  const path = join(folder, `node_modules/@koromix/koffi-linux-${process.arch}/index.js`);
+  return require(existsSync(path) ? path : "koffi");
 }
 
 /** The last of the libraries that the launcher of a package has opened; all others are loaded by now. */
