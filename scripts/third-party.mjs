@@ -7,10 +7,10 @@ const LICENCE_FILE = /^(licen[cs]e|copying|notice)(\.|-|$)/i;
 const IN_COMMENTS = { "@bufbuild/protobuf": ["dist/esm/wire/varint.js"] };
 const RULE = "=".repeat(80);
 
-/** The npm packages that esbuild took something of, by its metafiles, and others by name: `{ name, version, license, texts }`, sorted. */
+/** The npm packages that esbuild took something of, by its metafiles (a plugin's files are `NAMESPACE:path`), and others by name: `{ name, version, license, texts }`, sorted. */
 export function npmPackages(root, metafiles, names = []) {
   const inputs = metafiles.flatMap(({ inputs }) => Object.keys(inputs));
-  const folders = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
+  const folders = inputs.flatMap((path) => /(?<=^|:)[^:]*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
   const packages = [...new Set([...folders, ...names.map((name) => `node_modules/${name}`)])].map((folder) =>
     readPackage(join(root, folder)),
   );

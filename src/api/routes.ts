@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions, ServiceImpl } from "@connectrpc/connect";
-import type { MethodRequirements } from "../auth/scopes.js";
+import { type MethodRequirements, rpcPaths } from "../auth/scopes.js";
 import { Filesystem as EnvdFilesystem } from "../gen/envd/filesystem/filesystem_pb.js";
 import { Process as EnvdProcess } from "../gen/envd/process/process_pb.js";
 import { Health } from "../gen/grpc/health/v1/health_pb.js";
@@ -13,26 +13,22 @@ import type { Readiness } from "../readiness.js";
 import type { Sandbox } from "../sandbox.js";
 import { createEnvdFilesystemService } from "./envd/filesystem-service.js";
 import { createEnvdProcessService } from "./envd/process-service.js";
-import { ENVD_FILESYSTEM_SCOPES, ENVD_PROCESS_SCOPES } from "./envd/scopes.js";
+import { ENVD_FILESYSTEM, ENVD_FILESYSTEM_SCOPES, ENVD_PROCESS, ENVD_PROCESS_SCOPES } from "./envd/scopes.js";
 import type { EnvdState } from "./envd/state.js";
 import { createHealthService } from "./health.js";
 import { createFilesystemService } from "./picod/filesystem-service.js";
 import { createProcessService } from "./picod/process-service.js";
-import { FILESYSTEM_SCOPES, PROCESS_SCOPES } from "./picod/scopes.js";
+import { FILESYSTEM_SCOPES, FILESYSTEM_SERVICE, PROCESS_SCOPES, PROCESS_SERVICE } from "./picod/scopes.js";
 import { createReflectionService } from "./reflection.js";
 import { createSandboxdService } from "./sandboxd/process-service.js";
-import { SANDBOXD_PROCESS_SCOPES } from "./sandboxd/scopes.js";
+import { SANDBOXD_PROCESS_SCOPES, SANDBOXD_PROCESS_SERVICE } from "./sandboxd/scopes.js";
 
 /** RPCs that last as long as what they follow. They are told when the daemon begins to stop, and are not waited for. */
 export const FOLLOWING_RPCS: ReadonlySet<string> = new Set([
-  ...(["start", "attach", "watchProcesses", "streamInput"] as const).map(
-    (name) => `/${ProcessService.typeName}/${ProcessService.method[name].name}`,
-  ),
-  ...(["watchDirectory", "getChanges"] as const).map(
-    (name) => `/${FilesystemService.typeName}/${FilesystemService.method[name].name}`,
-  ),
-  `/${EnvdFilesystem.typeName}/${EnvdFilesystem.method.watchDir.name}`,
-  ...(["start", "connect", "streamInput"] as const).map((name) => `/${EnvdProcess.typeName}/${EnvdProcess.method[name].name}`),
+  ...rpcPaths<typeof ProcessService>(PROCESS_SERVICE, ["start", "attach", "watchProcesses", "streamInput"]),
+  ...rpcPaths<typeof FilesystemService>(FILESYSTEM_SERVICE, ["watchDirectory", "getChanges"]),
+  ...rpcPaths<typeof EnvdFilesystem>(ENVD_FILESYSTEM, ["watchDir"]),
+  ...rpcPaths<typeof EnvdProcess>(ENVD_PROCESS, ["start", "connect", "streamInput"]),
 ]);
 
 /** gRPC health must answer probes, and reflection describes a published schema; neither touches the sandbox. */
@@ -43,12 +39,19 @@ const REFLECTION_ALPHA_SCOPES: MethodRequirements<typeof ServerReflectionAlpha> 
 /** Of a call that needs no token: names of services and symbols are short. */
 const PUBLIC_OPTIONS = { readMaxBytes: 64 * 1024 };
 
-/** Takes one service. @param requirements what its methods ask of callers. @param options what is different from all others. */
+/** A service, made when one of its methods is called for the first time: to describe all of them takes as long as all else at the start. */
+export interface ServiceOffer<T extends DescService> {
+  readonly describe: () => T;
+  readonly implement: () => Partial<ServiceImpl<T>>;
+  /** What is different from all others. */
+  readonly options?: Pick<ConnectRouterOptions, "readMaxBytes" | "jsonOptions">;
+}
+
+/** Takes one service. @param name with its package. @param requirements what its methods ask of callers. */
 export type RegisterService = <T extends DescService>(
-  service: T,
-  implementation: Partial<ServiceImpl<T>>,
+  name: string,
   requirements: MethodRequirements<T>,
-  options?: Pick<ConnectRouterOptions, "readMaxBytes" | "jsonOptions">,
+  offer: ServiceOffer<T>,
 ) => void;
 
 /** Every RPC service of the daemon. @param envd undefined: E2B's are left out. */
@@ -58,25 +61,47 @@ export function registerServices(
   readiness: Readiness,
   envd: EnvdState | undefined,
 ): void {
-  const served = new Set<DescService>([ServerReflection, ServerReflectionAlpha]);
-  const serve: RegisterService = (service, implementation, requirements, options) => {
-    served.add(service);
-    register(service, implementation, requirements, options);
+  const described: (() => DescService)[] = [];
+  const serve: RegisterService = (name, requirements, offer) => {
+    described.push(offer.describe);
+    register(name, requirements, offer);
   };
-  serve(FilesystemService, createFilesystemService(sandbox, readiness), FILESYSTEM_SCOPES);
-  serve(ProcessService, createProcessService(sandbox, readiness), PROCESS_SCOPES);
-  serve(SandboxdProcessService, createSandboxdService(sandbox), SANDBOXD_PROCESS_SCOPES);
+  serve(FILESYSTEM_SERVICE, FILESYSTEM_SCOPES, {
+    describe: () => FilesystemService,
+    implement: () => createFilesystemService(sandbox, readiness),
+  });
+  serve(PROCESS_SERVICE, PROCESS_SCOPES, {
+    describe: () => ProcessService,
+    implement: () => createProcessService(sandbox, readiness),
+  });
+  serve(SANDBOXD_PROCESS_SERVICE, SANDBOXD_PROCESS_SCOPES, {
+    describe: () => SandboxdProcessService,
+    implement: () => createSandboxdService(sandbox),
+  });
   if (envd !== undefined) {
-    serve(EnvdFilesystem, createEnvdFilesystemService(sandbox, envd, readiness), ENVD_FILESYSTEM_SCOPES);
-    serve(EnvdProcess, createEnvdProcessService(sandbox, envd), ENVD_PROCESS_SCOPES);
+    serve(ENVD_FILESYSTEM, ENVD_FILESYSTEM_SCOPES, {
+      describe: () => EnvdFilesystem,
+      implement: () => createEnvdFilesystemService(sandbox, envd, readiness),
+    });
+    serve(ENVD_PROCESS, ENVD_PROCESS_SCOPES, {
+      describe: () => EnvdProcess,
+      implement: () => createEnvdProcessService(sandbox, envd),
+    });
   }
-  serve(
-    Health,
-    createHealthService(readiness, [FilesystemService.typeName, ProcessService.typeName]),
-    HEALTH_SCOPES,
-    PUBLIC_OPTIONS,
-  );
-  const reflection = createReflectionService(served);
-  serve(ServerReflection, reflection, REFLECTION_SCOPES, PUBLIC_OPTIONS);
-  serve(ServerReflectionAlpha, reflection as object, REFLECTION_ALPHA_SCOPES, PUBLIC_OPTIONS);
+  serve("grpc.health.v1.Health", HEALTH_SCOPES, {
+    describe: () => Health,
+    implement: () => createHealthService(readiness, [FILESYSTEM_SERVICE, PROCESS_SERVICE]),
+    options: PUBLIC_OPTIONS,
+  });
+  const reflect = () => createReflectionService(new Set(described.map((describe) => describe())));
+  serve("grpc.reflection.v1.ServerReflection", REFLECTION_SCOPES, {
+    describe: () => ServerReflection,
+    implement: reflect,
+    options: PUBLIC_OPTIONS,
+  });
+  serve("grpc.reflection.v1alpha.ServerReflection", REFLECTION_ALPHA_SCOPES, {
+    describe: () => ServerReflectionAlpha,
+    implement: () => reflect() as object,
+    options: PUBLIC_OPTIONS,
+  });
 }

@@ -33,13 +33,16 @@ export function describeRequirement(requirement: Requirement): string {
   return requirement === "files" ? "files:read or files:write" : requirement;
 }
 
-/** The requirements of a service, by path: "/picod.v1.ProcessService/Execute". */
+/** The paths of methods: "/picod.v1.ProcessService/Execute". The service need not be described for it. */
+export function rpcPaths<T extends DescService>(serviceName: string, methods: readonly (keyof T["method"] & string)[]): string[] {
+  return methods.map((name) => `/${serviceName}/${name.charAt(0).toUpperCase()}${name.slice(1)}`);
+}
+
+/** The requirements of a service, by path. */
 export function requirementsByPath<T extends DescService>(
-  service: T,
+  serviceName: string,
   requirements: MethodRequirements<T>,
 ): [path: string, requirement: Requirement][] {
-  return service.methods.map((method) => {
-    const requirement = requirements[method.localName as keyof T["method"]];
-    return [`/${service.typeName}/${method.name}`, requirement];
-  });
+  const methods = Object.keys(requirements) as (keyof T["method"] & string)[];
+  return rpcPaths<T>(serviceName, methods).map((path, index) => [path, requirements[methods[index] as keyof T["method"]]]);
 }

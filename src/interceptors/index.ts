@@ -8,7 +8,7 @@ import { errorInterceptor } from "./errors.js";
 import { inputInterceptor } from "./input.js";
 import { loggingInterceptor } from "./logging.js";
 import { createMetricsInterceptor } from "./metrics.js";
-import { tracingInterceptor } from "./tracing.js";
+import { createTracingInterceptor } from "./tracing.js";
 
 /**
  * The chain, outermost first: what logs and counts sees the code that the error interceptor gave.
@@ -28,6 +28,6 @@ export function createInterceptors(
     createAuthInterceptor(requirements),
     inputInterceptor,
     ...(audit === undefined ? [] : [createAuditInterceptor(audit)]),
-    ...(isTraced ? [tracingInterceptor] : []),
+    ...(isTraced ? [createTracingInterceptor()] : []),
   ];
 }

@@ -1,11 +1,10 @@
-import { Code, ConnectError, createConnectRouter } from "@connectrpc/connect";
-import { compressionGzip } from "@connectrpc/connect-node";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { EnvdState } from "../api/envd/state.js";
 import { HttpRoutes } from "../api/http-route.js";
 import type { RegisterService } from "../api/routes.js";
 import type { AuditLog } from "../audit/audit-log.js";
 import type { Authenticator } from "../auth/authenticator.js";
-import { type Requirement, requirementsByPath } from "../auth/scopes.js";
+import type { Requirement } from "../auth/scopes.js";
 import { Tickets } from "../auth/tickets.js";
 import type { TokenVerifier } from "../auth/token-verifier.js";
 import type { Config } from "../config.js";
@@ -21,17 +20,14 @@ import type { Tracer } from "../telemetry/tracer.js";
 import type { CallsInProgress } from "./calls-in-progress.js";
 import type { RequestHandling } from "./gate.js";
 import { createGrpcLane } from "./grpc/lane.js";
-import { type GrpcMethod, grpcMethodsOf } from "./grpc/methods.js";
 import { createRequestHandler } from "./handle-request.js";
 import { TICKET_LIFETIME_MS } from "./limits.js";
 import { createListener, type Listener } from "./listener.js";
 import { createPlainRoutes } from "./plain-routes.js";
+import { RpcServices } from "./rpc-services.js";
 import { createSubcallRunner } from "./run-subcall.js";
 import { watchCalls } from "./stall-log.js";
 import type { Tls } from "./tls.js";
-
-/** Larger than any message: responses are not compressed, since callers are next door and processors are few. */
-const NEVER_COMPRESS_BYTES = 2 ** 31;
 
 export interface Server {
   /** Listens on one more address. Resolves with the port in use, also when 0 was asked for. @throws EADDRINUSE, EACCES, … */
@@ -129,28 +125,13 @@ function createHandling(
     parts;
   const requirements = new Map<string, Requirement>();
   const interceptors = createInterceptors(metrics, requirements, audit, tracer !== undefined);
-  const router = createConnectRouter({
-    interceptors,
-    readMaxBytes: config.maxMessageBytes,
-    acceptCompression: [compressionGzip],
-    compressMinBytes: NEVER_COMPRESS_BYTES,
-    shutdownSignal,
-  });
-  const grpcMethods = new Map<string, GrpcMethod>();
-  const register: RegisterService = (service, implementation, required, options) => {
-    for (const [path, requirement] of requirementsByPath(service, required)) requirements.set(path, requirement);
-    router.service(service, implementation, options);
-    const { readMaxBytes = config.maxMessageBytes } = options ?? {};
-    for (const [path, method] of grpcMethodsOf(service, implementation, interceptors, readMaxBytes))
-      grpcMethods.set(path, method);
-  };
-  parts.registerServices(register);
-  const rpcs = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  const services = new RpcServices(requirements, { interceptors, readMaxBytes: config.maxMessageBytes, shutdownSignal });
+  parts.registerServices((name, required, offer) => services.register(name, required, offer));
   return {
     instanceId,
     realms,
-    rpcs,
-    grpcMethods,
+    rpcs: services.handlers,
+    grpcMethods: services.grpcMethods,
     requirements,
     plainRoutes,
     tickets,

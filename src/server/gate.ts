@@ -21,14 +21,15 @@ import { pathOf } from "./guard.js";
 import type { HttpRequest } from "./http-types.js";
 import { identify } from "./identify.js";
 import { refuseOtherInstance } from "./instance.js";
+import type { RpcLookup } from "./rpc-services.js";
 import type { Upgrade } from "./upgrade.js";
 
 export interface RequestHandling {
   /** Of this run of the daemon. */
   readonly instanceId: string;
-  readonly rpcs: ReadonlyMap<string, UniversalHandler>;
+  readonly rpcs: RpcLookup<UniversalHandler>;
   /** The same RPCs, for the lane of gRPC over HTTP/2. */
-  readonly grpcMethods: ReadonlyMap<string, GrpcMethod>;
+  readonly grpcMethods: RpcLookup<GrpcMethod>;
   /** What each RPC asks of its caller, by path. */
   readonly requirements: ReadonlyMap<string, Requirement>;
   readonly plainRoutes: HttpRoutes;

@@ -75,7 +75,12 @@ async function serve(): Promise<void> {
     tracer: undefined,
     instanceId: newInstanceId(),
     tls: useTls ? new Tls({ cert, key, ca: ca === "" ? undefined : ca, crl: undefined, worldReadable: false }) : undefined,
-    registerServices: (register) => register(ConformanceService, conformanceService, REQUIREMENTS, OPTIONS),
+    registerServices: (register) =>
+      register(ConformanceService.typeName, REQUIREMENTS, {
+        describe: () => ConformanceService,
+        implement: () => conformanceService,
+        options: OPTIONS,
+      }),
   });
   const port = await server.listen({ host: HOST, port: 0, trusted: false, cleartext: false });
   const response = create(ServerCompatResponseSchema, {

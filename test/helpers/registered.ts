@@ -28,8 +28,8 @@ await sandbox.processes.close();
 export const rpcRequirements: ReadonlyMap<string, Requirement> = (() => {
   const found = new Map<string, Requirement>();
   registerServices(
-    (service, _implementation, requirements) => {
-      for (const [path, requirement] of requirementsByPath(service, requirements)) found.set(path, requirement);
+    (name, requirements) => {
+      for (const [path, requirement] of requirementsByPath(name, requirements)) found.set(path, requirement);
     },
     sandbox,
     new Readiness(),
@@ -43,7 +43,7 @@ export const interceptors: Interceptor[] = createInterceptors(metrics, rpcRequir
 /** Adds every service as the daemon registers it. */
 export function registerAll(router: ConnectRouter): void {
   registerServices(
-    (service, implementation, _requirements, options) => router.service(service, implementation, options),
+    (_name, _requirements, { describe, implement, options }) => router.service(describe(), implement(), options),
     sandbox,
     new Readiness(),
     new EnvdState(undefined),

@@ -2,11 +2,10 @@ import type { IncomingMessage } from "node:http";
 import { Code } from "@connectrpc/connect";
 import type { Scope } from "../../auth/scopes.js";
 import { ANYBODY_INSECURELY, type Caller } from "../../call.js";
-import { Filesystem } from "../../gen/envd/filesystem/filesystem_pb.js";
-import { Process } from "../../gen/envd/process/process_pb.js";
 import type { UserDatabase } from "../../os/users.js";
 import type { Realm, RealmGate, Refusal, Verdict } from "../../refusal.js";
 import { basicUserName } from "./acting-user.js";
+import { ENVD_FILESYSTEM, ENVD_PROCESS } from "./scopes.js";
 import { isSameSecret } from "./secret.js";
 import { malformed, signatureRefusal } from "./signed-file.js";
 import type { EnvdState } from "./state.js";
@@ -14,7 +13,7 @@ import type { EnvdState } from "./state.js";
 const ROUTES = ["/files", "/files/compose", "/envs", "/init", "/health"];
 /** Of both: E2B's once its token is set. */
 const SHARED_ROUTE = "/metrics";
-const SERVICES = [`/${Process.typeName}/`, `/${Filesystem.typeName}/`];
+const SERVICES = [`/${ENVD_PROCESS}/`, `/${ENVD_FILESYSTEM}/`];
 /** It shows its token in the body, and its handler looks at it. */
 const INITIALISING: Caller = { name: "envd", how: "token", scopes: new Set<Scope>(["admin"]) };
 const UNAUTHORIZED = "unauthorized access, please provide a valid access token or method signing if supported";

@@ -2,6 +2,9 @@ import type { MethodRequirements } from "../../auth/scopes.js";
 import type { Filesystem } from "../../gen/envd/filesystem/filesystem_pb.js";
 import type { Process } from "../../gen/envd/process/process_pb.js";
 
+export const ENVD_FILESYSTEM = "filesystem.Filesystem";
+export const ENVD_PROCESS = "process.Process";
+
 export const ENVD_FILESYSTEM_SCOPES: MethodRequirements<typeof Filesystem> = {
   stat: "files:read",
   makeDir: "files:write",

@@ -2,6 +2,9 @@ import type { MethodRequirements } from "../../auth/scopes.js";
 import type { FilesystemService } from "../../gen/picod/v1/filesystem_pb.js";
 import type { ProcessService } from "../../gen/picod/v1/process_pb.js";
 
+export const FILESYSTEM_SERVICE = "picod.v1.FilesystemService";
+export const PROCESS_SERVICE = "picod.v1.ProcessService";
+
 export const FILESYSTEM_SCOPES: MethodRequirements<typeof FilesystemService> = {
   stat: "files:read",
   readFile: "files:read",
