@@ -10,6 +10,7 @@ const MAX_FOLLOWERS = 256;
 export type FollowEvent =
   /** First, at once. */
   | { readonly kind: "started" }
+  /** Valid until the next event is asked for: the memory is used again. */
   | { readonly kind: "output"; readonly stream: StreamName; readonly offset: number; readonly chunk: Uint8Array }
   /** The bytes from `from` to `to` are no longer kept. */
   | { readonly kind: "trimmed"; readonly stream: StreamName; readonly from: number; readonly to: number }
@@ -52,8 +53,8 @@ async function* followFrom(
   options.letGo?.addEventListener("abort", () => hold?.end());
   record.followers++;
   const wakeUp = new WakeUp(record, options.keepaliveMs, abortSignal);
+  const pieces = new Pieces(record, offsets);
   let mayAskFor = true;
-  let sentBytes = 0;
   try {
     yield { kind: "started" };
     for (;;) {
@@ -62,10 +63,11 @@ async function* followFrom(
       const { end } = record;
       let sent = false;
       for (const stream of record.logs.keys()) {
-        const event = nextOf(record, stream, offsets, Math.max(FIRST_CHUNK_BYTES, Math.min(MAX_CHUNK_BYTES, sentBytes / 4)));
+        const event = pieces.next(stream);
         if (event === undefined) continue;
         yield event;
-        if (event.kind === "output") sentBytes += event.chunk.length;
+        // What it was told last may still be on its way.
+        abortSignal.throwIfAborted();
         sent = true;
       }
       if (sent) {
@@ -124,24 +126,40 @@ function startOffsets(record: ProcessRecord, from: FollowOptions["from"]): Map<S
   );
 }
 
-/** At most one piece of one stream, so that no stream starves another, or what of it is missing. */
-function nextOf(
-  record: ProcessRecord,
-  stream: StreamName,
-  offsets: Map<StreamName, number>,
-  maxBytes: number,
-): FollowEvent | undefined {
-  const log = record.logs.get(stream);
-  const offset = offsets.get(stream) ?? 0;
-  if (log === undefined || offset >= log.end) return undefined;
-  if (offset < log.keptFrom) {
-    offsets.set(stream, log.keptFrom);
-    record.tellTrimmed(log.keptFrom - offset);
-    return { kind: "trimmed", stream, from: offset, to: log.keptFrom };
+/** What a follower is told of the output, piece by piece, all of them in one buffer: one of its own for each would be garbage as large as the output. */
+class Pieces {
+  readonly #record: ProcessRecord;
+  readonly #offsets: Map<StreamName, number>;
+  #buffer = Buffer.alloc(0);
+  #sentBytes = 0;
+
+  constructor(record: ProcessRecord, offsets: Map<StreamName, number>) {
+    this.#record = record;
+    this.#offsets = offsets;
   }
-  const chunk = log.read(offset, Math.floor(maxBytes));
-  offsets.set(stream, offset + chunk.length);
-  return { kind: "output", stream, offset, chunk };
+
+  /** At most one piece of one stream, so that no stream starves another, or what of it is missing. */
+  next(stream: StreamName): FollowEvent | undefined {
+    const log = this.#record.logs.get(stream);
+    const offset = this.#offsets.get(stream) ?? 0;
+    if (log === undefined || offset >= log.end) return undefined;
+    if (offset < log.keptFrom) {
+      this.#offsets.set(stream, log.keptFrom);
+      this.#record.tellTrimmed(log.keptFrom - offset);
+      return { kind: "trimmed", stream, from: offset, to: log.keptFrom };
+    }
+    const maxBytes = Math.max(FIRST_CHUNK_BYTES, Math.min(MAX_CHUNK_BYTES, Math.floor(this.#sentBytes / 4)));
+    const chunk = this.#room(Math.min(maxBytes, log.end - offset));
+    log.readInto(chunk, offset);
+    this.#offsets.set(stream, offset + chunk.length);
+    this.#sentBytes += chunk.length;
+    return { kind: "output", stream, offset, chunk };
+  }
+
+  #room(bytes: number): Buffer {
+    if (this.#buffer.length < bytes) this.#buffer = Buffer.allocUnsafeSlow(Math.min(MAX_CHUNK_BYTES, bytes * 2));
+    return this.#buffer.subarray(0, bytes);
+  }
 }
 
 /** Waits for news of a record, for the time of a keepalive, or for the caller to go. */

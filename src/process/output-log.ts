@@ -56,7 +56,14 @@ export class OutputLog {
 
   /** A copy of what is kept from `offset` on, `maxBytes` at most. The offset lies between `keptFrom` and `end`. */
   read(offset: number, maxBytes: number): Buffer {
-    return this.#ring.slice(offset - this.keptFrom, maxBytes);
+    const copied = Buffer.allocUnsafeSlow(Math.min(maxBytes, this.#end - offset));
+    this.readInto(copied, offset);
+    return copied;
+  }
+
+  /** Fills `target` with what is kept from `offset` on, which must be as much. */
+  readInto(target: Uint8Array, offset: number): void {
+    this.#ring.copyTo(target, offset - this.keptFrom);
   }
 
   #applyLimit(comingBytes: number): void {

@@ -23,15 +23,13 @@ export class Ring {
     if (this.#buffer.length > limitBytes) this.#resize(limitBytes);
   }
 
-  /** A copy of up to `length` bytes from the `from`th oldest on. */
-  slice(from: number, length: number): Buffer {
-    const count = Math.min(length, this.#length - from);
-    const copied = Buffer.allocUnsafeSlow(count);
+  /** Copies from the `from`th oldest byte on until `target` is full. */
+  copyTo(target: Uint8Array, from: number): void {
+    const count = target.length;
     const at = this.#buffer.length === 0 ? 0 : (this.#start + from) % this.#buffer.length;
     const untilEnd = Math.min(count, this.#buffer.length - at);
-    copied.set(this.#buffer.subarray(at, at + untilEnd));
-    copied.set(this.#buffer.subarray(0, count - untilEnd), untilEnd);
-    return copied;
+    target.set(this.#buffer.subarray(at, at + untilEnd));
+    target.set(this.#buffer.subarray(0, count - untilEnd), untilEnd);
   }
 
   /** How many bytes of the ring, and then of the chunk, pushing it would evict. */

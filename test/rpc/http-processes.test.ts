@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:http2";
+import { setImmediate } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { connectTo } from "../helpers/clients.js";
@@ -285,6 +286,21 @@ describe("GET …/output", () => {
     });
     expect(text).toBe("one\ntwo\n");
     await answered;
+  });
+
+  it("is what was printed, byte by byte, for a reader that comes late and reads in small pieces", async () => {
+    await using daemon = await startDaemon();
+    const id = await create(daemon, { command: "seq 100000 240000; seq 9 >&2" });
+    await hasEnded(daemon, id);
+    const socket = await openSocket(daemon);
+    socket.write(`GET /v1/processes/${id}/output?follow=true HTTP/1.0\r\nhost: x\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`);
+    let text = "";
+    for await (const chunk of socket) {
+      text += chunk.toString();
+      await setImmediate();
+    }
+    const numbers = Array.from({ length: 140_001 }, (_, index) => `${100_000 + index}\n`);
+    expect(text.slice(text.indexOf("\r\n\r\n") + 4) === numbers.join("")).toBe(true);
   });
 
   it("is served to curl over both protocol versions", async () => {

@@ -115,7 +115,7 @@ export function createProcessRoutes(sandbox: Sandbox): HttpRoute[] {
  * One stream as it is, from `?offset=` on; what is kept now, or with `?follow=true` until the process ends. Where it begins is in
  * the header `picod-offset`: behind what is no longer kept.
  */
-async function output(record: ProcessRecord, { query, abortSignal, send, begin, write }: HttpExchange): Promise<void> {
+async function output(record: ProcessRecord, { query, abortSignal, send, begin, writeThrough }: HttpExchange): Promise<void> {
   const stream = toStream(record, query.get("stream"));
   const start = toStart(record, Number(toOffset(query.get("offset")) ?? 0n), stream);
   const log = record.logs.get(stream);
@@ -132,7 +132,7 @@ async function output(record: ProcessRecord, { query, abortSignal, send, begin, 
   );
   if (!begin(headers)) return;
   for await (const event of events) {
-    if (event.kind === "output" && event.stream === stream) await write(event.chunk);
+    if (event.kind === "output" && event.stream === stream) await writeThrough(event.chunk);
     // A gap in raw bytes cannot be told: the connection ends, and the reader comes back with the offset it has reached.
     if (event.kind === "trimmed" && event.stream === stream) {
       throw new PicodError("FOLLOWER_TOO_SLOW", `cannot follow ${record.id}: ${stream} was trimmed at ${event.from}`);
