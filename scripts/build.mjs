@@ -16,7 +16,7 @@ import { dirname, join, resolve } from "node:path";
 import { build } from "esbuild";
 import { BUNDLES, LOADED_BUNDLES } from "./bundles.mjs";
 import { writeCodeCache } from "./code-cache.mjs";
-import { lazyDescriptors } from "./lazy-descriptors.mjs";
+import { lazyBuiltins, lazyDescriptors, lazyParts } from "./lazy-modules.mjs";
 import { fillLauncher } from "./node-flags.mjs";
 import { npmPackages, writeLicences } from "./third-party.mjs";
 
@@ -36,7 +36,7 @@ const daemon = await build({
   entryPoints: [join(root, "src/main.ts")],
   outfile: join(dist, "daemon.cjs"),
   external: ["koffi", ...LOADED_BUNDLES],
-  plugins: [lazyDescriptors],
+  plugins: [lazyBuiltins, lazyParts, lazyDescriptors],
   // Otherwise import() stays, which a script that was not loaded as a module cannot do.
   supported: { "dynamic-import": false },
   define: { PICOD_VERSION: JSON.stringify(version), PICOD_COMMIT: JSON.stringify(commit()) },

@@ -9,6 +9,8 @@ const LAG_BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
 /** What the daemon counts, as Prometheus text on /metrics. */
 export interface Metrics {
   readonly contentType: string;
+  /** Begins to collect what Node tells of itself, at the latest when it is asked for: what that needs takes time to load. */
+  collectNodes(): void;
   text(): Promise<string>;
   callEnded(procedure: string, code: string, durationMs: number): void;
   /** A request that was answered before it became a call: no token, no such path, nonsense. */
@@ -30,11 +32,15 @@ const DURATION_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.0
 export function createMetrics(version: string, liveProcesses: () => number): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: NEVER_MS });
-  for (const name of LIBRARY_LAGS) registry.removeSingleMetric(name);
   new Gauge({ name: "picod_build_info", help: "Always 1.", labelNames: ["version"], registers }).labels(version).set(1);
-  const heapLimit = new Gauge({ name: "picod_heap_limit_bytes", help: "What the heap may grow to.", registers });
-  heapLimit.set(getHeapStatistics().heap_size_limit);
+  new Gauge({
+    name: "picod_heap_limit_bytes",
+    help: "What the heap may grow to.",
+    registers,
+    collect() {
+      this.set(getHeapStatistics().heap_size_limit);
+    },
+  });
   new Gauge({
     name: "picod_processes_live",
     help: "Processes that were started and have not ended.",
@@ -82,9 +88,17 @@ export function createMetrics(version: string, liveProcesses: () => number): Met
     labelNames: ["reason"],
     registers,
   });
+  const collectNodes = once(() => {
+    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: NEVER_MS });
+    for (const name of LIBRARY_LAGS) registry.removeSingleMetric(name);
+  });
   return {
     contentType: registry.contentType,
-    text: () => registry.metrics(),
+    collectNodes,
+    text() {
+      collectNodes();
+      return registry.metrics();
+    },
     callEnded(procedure, code, durationMs) {
       calls.inc({ procedure, code });
       durations.observe({ procedure }, durationMs / 1000);
@@ -102,5 +116,13 @@ export function createMetrics(version: string, liveProcesses: () => number): Met
     eventLoopStalled: () => stalls.inc(),
     spansExported: (spans) => exported.inc(spans),
     spansDropped: (spans, reason) => dropped.inc({ reason }, spans),
+  };
+}
+
+function once(run: () => void): () => void {
+  let hasRun = false;
+  return () => {
+    if (!hasRun) run();
+    hasRun = true;
   };
 }

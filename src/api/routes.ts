@@ -43,6 +43,8 @@ const PUBLIC_OPTIONS = { readMaxBytes: 64 * 1024 };
 export interface ServiceOffer<T extends DescService> {
   readonly describe: () => T;
   readonly implement: () => Partial<ServiceImpl<T>>;
+  /** It is made soon after the start, so that the first who calls it need not wait for that. */
+  readonly isUsual?: true;
   /** What is different from all others. */
   readonly options?: Pick<ConnectRouterOptions, "readMaxBytes" | "jsonOptions">;
 }
@@ -69,10 +71,12 @@ export function registerServices(
   serve(FILESYSTEM_SERVICE, FILESYSTEM_SCOPES, {
     describe: () => FilesystemService,
     implement: () => createFilesystemService(sandbox, readiness),
+    isUsual: true,
   });
   serve(PROCESS_SERVICE, PROCESS_SCOPES, {
     describe: () => ProcessService,
     implement: () => createProcessService(sandbox, readiness),
+    isUsual: true,
   });
   serve(SANDBOXD_PROCESS_SERVICE, SANDBOXD_PROCESS_SCOPES, {
     describe: () => SandboxdProcessService,

@@ -83,6 +83,7 @@ export async function serve(config: Config, given: GivenToken, env: Readonly<Rec
   });
   const port = await listen(server, { host: config.host, port: config.port, trusted: false, cleartext: false });
   const alsoListening = await listenElsewhere(server, config, logger);
+  server.settle();
   const { shutdownGraceMs: graceMs, killGraceMs } = config;
   shutDownOnSignals({ server, sandbox, readiness, logger, audit, tracer, graceMs, killGraceMs });
   stopExiting();

@@ -29,9 +29,14 @@ import { createSubcallRunner } from "./run-subcall.js";
 import { watchCalls } from "./stall-log.js";
 import type { Tls } from "./tls.js";
 
+/** Between two things that could wait, so that calls come in between. */
+const SETTLING_STEP_MS = 50;
+
 export interface Server {
   /** Listens on one more address. Resolves with the port in use, also when 0 was asked for. @throws EADDRINUSE, EACCES, … */
   listen(address: ListenAddress): Promise<number>;
+  /** Does what could wait until the daemon answers. */
+  settle(): void;
   /** Takes no new connections. */
   stopAccepting(): void;
   /** Resolves when no call is at work; after `abortCalls`, also none that follows something or needed no token. */
@@ -85,7 +90,12 @@ export function createServer(parts: ServerParts): Server {
   const plainRoutes = new HttpRoutes(
     createPlainRoutes({ sandbox, envd, readiness, metrics, tickets, config, instanceId, runSubcall }),
   );
-  const handling = createHandling(parts, plainRoutes, tickets, calls, shutdown.signal);
+  const requirements = new Map<string, Requirement>();
+  const interceptors = createInterceptors(metrics, requirements, parts.audit, parts.tracer !== undefined);
+  const options = { interceptors, readMaxBytes: config.maxMessageBytes, shutdownSignal: shutdown.signal };
+  const services = new RpcServices(requirements, options);
+  parts.registerServices((name, required, offer) => services.register(name, required, offer));
+  const handling = createHandling(parts, plainRoutes, tickets, calls, shutdown.signal, services, requirements);
   const listeners: Listener[] = [];
   return {
     listen({ host, port, trusted, cleartext }) {
@@ -99,6 +109,10 @@ export function createServer(parts: ServerParts): Server {
       );
       listeners.push(listener);
       return listener.listen(host, port);
+    },
+    settle() {
+      const steps = [metrics.collectNodes, ...services.makeUsual];
+      for (const [index, step] of steps.entries()) setTimeout(step, SETTLING_STEP_MS * (index + 1)).unref();
     },
     stopAccepting() {
       for (const listener of listeners) listener.stopAccepting();
@@ -120,13 +134,10 @@ function createHandling(
   tickets: Tickets,
   calls: CallsInProgress,
   shutdownSignal: AbortSignal,
+  services: RpcServices,
+  requirements: ReadonlyMap<string, Requirement>,
 ): RequestHandling {
-  const { config, instanceId, sandbox, readiness, metrics, logger, audit, tracer, verifier, authenticator, policy, realms } =
-    parts;
-  const requirements = new Map<string, Requirement>();
-  const interceptors = createInterceptors(metrics, requirements, audit, tracer !== undefined);
-  const services = new RpcServices(requirements, { interceptors, readMaxBytes: config.maxMessageBytes, shutdownSignal });
-  parts.registerServices((name, required, offer) => services.register(name, required, offer));
+  const { instanceId, sandbox, readiness, metrics, logger, audit, tracer, verifier, authenticator, policy, realms } = parts;
   return {
     instanceId,
     realms,

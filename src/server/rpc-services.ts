@@ -1,13 +1,20 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouterOptions, createConnectRouter } from "@connectrpc/connect";
-import type { UniversalHandler } from "@connectrpc/connect/protocol";
-import { compressionGzip } from "@connectrpc/connect-node";
+import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
 import type { ServiceOffer } from "../api/routes.js";
 import { type MethodRequirements, type Requirement, requirementsByPath } from "../auth/scopes.js";
 import { type GrpcMethod, grpcMethodsOf } from "./grpc/methods.js";
 
 /** Larger than any message: responses are not compressed, since callers are next door and processors are few. */
 const NEVER_COMPRESS_BYTES = 2 ** 31;
+
+/** Loaded for the first who compresses. */
+const gzip: Compression = {
+  name: "gzip",
+  compress: async (bytes) => (await import("@connectrpc/connect-node")).compressionGzip.compress(bytes),
+  decompress: async (bytes, readMaxBytes) =>
+    (await import("@connectrpc/connect-node")).compressionGzip.decompress(bytes, readMaxBytes),
+};
 
 export type RpcOptions = Required<Pick<ConnectRouterOptions, "interceptors" | "readMaxBytes" | "shutdownSignal">>;
 
@@ -19,6 +26,8 @@ export class RpcServices {
   readonly handlers: RpcLookup<UniversalHandler> = { get: (path) => this.#find(this.#handlers, path) };
   /** The same, for the lane of gRPC over HTTP/2. */
   readonly grpcMethods: RpcLookup<GrpcMethod> = { get: (path) => this.#find(this.#grpcMethods, path) };
+  /** Each makes one of the usual services, unless it is made. */
+  readonly makeUsual: (() => void)[] = [];
   readonly #handlers = new Map<string, UniversalHandler>();
   readonly #grpcMethods = new Map<string, GrpcMethod>();
   readonly #requirements: Map<string, Requirement>;
@@ -34,10 +43,14 @@ export class RpcServices {
 
   register<T extends DescService>(name: string, required: MethodRequirements<T>, offer: ServiceOffer<T>): void {
     const requirements = requirementsByPath(name, required);
+    let isMade = false;
     const make = () => {
+      if (isMade) return;
+      isMade = true;
       for (const [path] of requirements) this.#makers.delete(path);
       this.#make(offer);
     };
+    if (offer.isUsual) this.makeUsual.push(make);
     for (const [path, requirement] of requirements) {
       this.#requirements.set(path, requirement);
       this.#makers.set(path, make);
@@ -53,7 +66,7 @@ export class RpcServices {
     const service = describe();
     const implementation = implement();
     const { interceptors, readMaxBytes } = this.#options;
-    const common = { ...this.#options, acceptCompression: [compressionGzip], compressMinBytes: NEVER_COMPRESS_BYTES };
+    const common = { ...this.#options, acceptCompression: [gzip], compressMinBytes: NEVER_COMPRESS_BYTES };
     const router = createConnectRouter(common).service(service, implementation, options);
     for (const handler of router.handlers) this.#handlers.set(handler.requestPath, handler);
     const methods = grpcMethodsOf(service, implementation, interceptors, options?.readMaxBytes ?? readMaxBytes);
