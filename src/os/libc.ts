@@ -73,6 +73,15 @@ function declare<Arguments extends unknown[], Result = number>(
   return library.func(name, result, parameters) as unknown as (...args: Arguments) => Result;
 }
 
+/** Undefined: this C library does not have it. */
+function declareIfAny<Arguments extends unknown[]>(name: string, result: string, parameters: string[]) {
+  try {
+    return declare<Arguments>(name, result, parameters);
+  } catch {
+    return undefined;
+  }
+}
+
 export const libc = {
   read: declare<[fd: number, buffer: Bytes, size: number]>("read", "long", ["int", "void *", "size_t"]),
   writeText: declare<[fd: number, text: string, size: number]>("write", "long", ["int", "str", "size_t"]),
@@ -101,6 +110,8 @@ export const libc = {
     "int",
     "void *",
   ]),
+  /** Of glibc. */
+  malloc_trim: declareIfAny<[padding: number]>("malloc_trim", "int", ["size_t"]),
   memset: declare<[address: bigint, byte: number, length: number], bigint>("memset", "uintptr_t", ["uintptr_t", "int", "size_t"]),
 
   openat: declare<[dirfd: number, path: Path, flags: number, mode: number]>("openat", "int", ["int", "str", "int", "uint"]),

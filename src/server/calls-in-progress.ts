@@ -43,6 +43,10 @@ export class CallsInProgress {
     return this.#counts.public;
   }
 
+  get isAtWork(): boolean {
+    return this.#counts.working > 0;
+  }
+
   /** Counts a call until `run` has settled. */
   async count<T>(kind: CallKind, call: Call, run: () => Promise<T>): Promise<T> {
     this.#onBegin();

@@ -21,6 +21,7 @@ import type { CallsInProgress } from "./calls-in-progress.js";
 import type { RequestHandling } from "./gate.js";
 import { createGrpcLane } from "./grpc/lane.js";
 import { createRequestHandler } from "./handle-request.js";
+import { IdleMemory } from "./idle-memory.js";
 import { TICKET_LIFETIME_MS } from "./limits.js";
 import { createListener, type Listener } from "./listener.js";
 import { createPlainRoutes } from "./plain-routes.js";
@@ -35,7 +36,7 @@ const SETTLING_STEP_MS = 50;
 export interface Server {
   /** Listens on one more address. Resolves with the port in use, also when 0 was asked for. @throws EADDRINUSE, EACCES, … */
   listen(address: ListenAddress): Promise<number>;
-  /** Does what could wait until the daemon answers. */
+  /** Does what could wait until the daemon answers, and gives back the memory that the start has left. */
   settle(): void;
   /** Takes no new connections. */
   stopAccepting(): void;
@@ -79,11 +80,13 @@ export interface ServerParts {
 export function createServer(parts: ServerParts): Server {
   const shutdown = new AbortController();
   const { sandbox, envd, readiness, metrics, config, logger, instanceId } = parts;
+  const memory: IdleMemory = new IdleMemory(() => calls.isAtWork);
   const calls = watchCalls({
     thresholdMs: config.stallThresholdMs,
     liveProcesses: () => sandbox.processes.size,
     metrics,
     logger,
+    onCall: () => memory.wake(),
   });
   const tickets = new Tickets(TICKET_LIFETIME_MS);
   const runSubcall = createSubcallRunner({ calls, metrics, logger, audit: parts.audit });
@@ -111,7 +114,7 @@ export function createServer(parts: ServerParts): Server {
       return listener.listen(host, port);
     },
     settle() {
-      const steps = [metrics.collectNodes, ...services.makeUsual];
+      const steps = [metrics.collectNodes, ...services.makeUsual, () => memory.wake()];
       for (const [index, step] of steps.entries()) setTimeout(step, SETTLING_STEP_MS * (index + 1)).unref();
     },
     stopAccepting() {

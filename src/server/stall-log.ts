@@ -12,11 +12,16 @@ export interface StallLogParts {
   readonly liveProcesses: () => number;
   readonly metrics: Pick<Metrics, "eventLoopLagged" | "eventLoopStalled">;
   readonly logger: Logger;
+  /** A call begins. */
+  readonly onCall: () => void;
 }
 
 /** Knows the calls, and says which of them ran when the event loop was held up: nobody was answered meanwhile. */
-export function watchCalls({ thresholdMs, liveProcesses, metrics, logger }: StallLogParts): CallsInProgress {
-  const calls: CallsInProgress = new CallsInProgress(() => watch.wake());
+export function watchCalls({ thresholdMs, liveProcesses, metrics, logger, onCall }: StallLogParts): CallsInProgress {
+  const calls: CallsInProgress = new CallsInProgress(() => {
+    watch.wake();
+    onCall();
+  });
   const watch = new EventLoopWatch({
     thresholdMs,
     isInUse: () => calls.size > 0 || liveProcesses() > 0,

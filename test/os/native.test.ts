@@ -118,6 +118,12 @@ describe("the process table", () => {
   });
 });
 
+describe("the memory of the C library", () => {
+  it("can be given back where that is glibc", () => {
+    expect([0, 1]).toContain(libc.malloc_trim?.(0));
+  });
+});
+
 describe("signals and errors", () => {
   it("have the system's names", () => {
     expect([signalName(9), signalName(15), signalName(34), signalName(36)]).toEqual([

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { connectTo } from "../helpers/clients.js";
+import { eventually } from "../helpers/eventually.js";
+import { startDaemon } from "../helpers/start-daemon.js";
+
+const CALLS = 100;
+const OUTPUT_BYTES = 256 * 1024;
+const MIB = 1024 * 1024;
+
+describe("a daemon that nobody calls any longer", () => {
+  it("gives back the memory that its calls took", async () => {
+    await using daemon = await startDaemon();
+    await using clients = connectTo(daemon.url);
+    const command = `head -c ${OUTPUT_BYTES} /dev/zero | tr '\\0' x`;
+    const execute = () => clients.process.execute({ command, maxOutputBytes: BigInt(OUTPUT_BYTES) });
+    const { stdout } = await execute();
+    expect(stdout).toHaveLength(OUTPUT_BYTES);
+    const before = daemon.rss();
+    await Promise.all(Array.from({ length: CALLS }, execute));
+    const after = daemon.rss();
+    expect(after - before).toBeGreaterThan(16 * MIB);
+    await eventually(
+      () => `${Math.round(daemon.rss() / MIB)} MiB are still resident of ${Math.round(after / MIB)}`,
+      () => daemon.rss() < after - 12 * MIB,
+    );
+  });
+});
