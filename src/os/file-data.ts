@@ -5,6 +5,7 @@ const SEEK_SET = 0;
 const SEEK_DATA = 3;
 const SEEK_HOLE = 4;
 const FICLONE = 0x40049409;
+const SYNC_FILE_RANGE_WRITE = 2;
 
 /** Sets where an opened file is read or written next. */
 export function seek(fd: number, offset: number): void {
@@ -41,6 +42,14 @@ export async function copyRange(from: number, to: number, length: number): Promi
   const [result, errno] = await onThread(libc.copy_file_range, SYSCALL.copy_file_range, from, null, to, null, length, 0);
   if (result < 0) throw systemError("copy", undefined, errno);
   return result;
+}
+
+/**
+ * Has the kernel begin to write a file to its disk, on a thread. Renaming over another file does so too on ext4, and takes tens of
+ * milliseconds for it. No promise: where it cannot be, nothing happens.
+ */
+export async function beginWriteback(fd: number): Promise<void> {
+  await onThread(libc.sync_file_range, fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
 /** Whether an error says that these two files, or this kernel, cannot do it, rather than that it went wrong. */

@@ -199,6 +199,12 @@ export const libc = {
     "int",
   ]),
   lseek: declare<[fd: number, offset: number, whence: number]>("lseek", "long", ["int", "long", "int"]),
+  sync_file_range: declare<[fd: number, offset: number, length: number, flags: number]>("sync_file_range", "int", [
+    "int",
+    "long",
+    "long",
+    "uint",
+  ]),
   /** ioctl(2) whose argument is a number. */
   ioctlNumber: declare<[fd: number, request: number, argument: number]>("ioctl", "int", ["int", "ulong", "int"]),
   /** From and to where the descriptors stand. */

@@ -2,6 +2,7 @@ import { fchmodSync, fstatSync, fsync } from "node:fs";
 import { promisify } from "node:util";
 import { PicodError } from "../../errors/picod-error.js";
 import { withFileRightsOf } from "../../os/credentials.js";
+import { beginWriteback } from "../../os/file-data.js";
 import { errnoName, withPath } from "../../os/system-error.js";
 import { publish } from "../../os/temporary-file.js";
 import type { Access } from "../access.js";
@@ -13,6 +14,8 @@ import { assertPrecondition, type WritePrecondition } from "./write-precondition
 import { lookUp, type WriteTarget } from "./write-target.js";
 
 const NEW_FILE_MODE = 0o644;
+/** From here on renaming over another file may take so long that it is to be noticed. */
+const LARGE_BYTES = 1024 * 1024;
 /** Renaming is refused over a mount point, over another's file in a sticky directory, and where the user may not create. */
 const NOT_RENAMABLE = ["EBUSY", "EPERM", "EACCES"];
 
@@ -34,10 +37,11 @@ export interface NewContent {
 
 /** Gives the content its name. @throws PRECONDITION_FAILED, ALREADY_EXISTS, errno with the path. */
 export async function makeVisible(content: NewContent): Promise<EntryInfo> {
-  const { access, path, target, destination, sync } = content;
+  const { access, path, target, destination, bytes, sync } = content;
   try {
     if (destination.way === "rename") withFileRightsOf(access, () => fchmodSync(destination.fd, newMode(content)));
     if (sync) await promisify(fsync)(destination.fd);
+    else if (target.existing !== undefined && bytes >= LARGE_BYTES) await beginWriteback(destination.fd);
     const fd = await visibleDescriptor(content);
     content.onVisible();
     if (sync && (target.existing === undefined || fd !== destination.existingFd)) await syncNames(access, target);
