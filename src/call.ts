@@ -66,6 +66,8 @@ export interface Call {
   caller: Caller | undefined;
   /** Set when all that the caller had announced has arrived: then the end of its stream needs no proof. */
   hasArrived: boolean;
+  /** Set by a handler that is done with each message of its caller when it asks for the next: then their memory is used again. */
+  reusesMessages: boolean;
   /** Payload bytes, framing included. */
   bytesIn: number;
   bytesOut: number;
@@ -92,6 +94,7 @@ export function newCall(requestId: string, peer: string, trace: Span, startedAt 
     startedAt,
     caller: undefined,
     hasArrived: false,
+    reusesMessages: false,
     bytesIn: 0,
     bytesOut: 0,
     procedure: "",

@@ -42,6 +42,7 @@ export function createFileMethods(
     async writeFile(requests: AsyncIterable<WriteFileRequest>, context: HandlerContext) {
       let writer: FileWriter | UploadPart | undefined;
       const call = context.values.get(callKey);
+      call.reusesMessages = true;
       try {
         for await (const { request } of untilDropped(requests, () => writer)) {
           if (request.case === "metadata" && writer === undefined) {

@@ -8,14 +8,16 @@ const COMPRESSED = 0b1;
 export class Deframer {
   readonly #maxBytes: number;
   readonly #onMessage: (bytes: Buffer) => void;
+  readonly #allocate: (bytes: number) => Buffer;
   readonly #prefix = Buffer.alloc(PREFIX_BYTES);
   /** Undefined while a prefix is expected. */
   #message: Buffer | undefined;
   #filled = 0;
 
-  constructor(maxBytes: number, onMessage: (bytes: Buffer) => void) {
+  constructor(maxBytes: number, onMessage: (bytes: Buffer) => void, allocate: (bytes: number) => Buffer) {
     this.#maxBytes = maxBytes;
     this.#onMessage = onMessage;
+    this.#allocate = allocate;
   }
 
   /** False when a message, or its prefix, has begun and not ended. */
@@ -23,36 +25,46 @@ export class Deframer {
     return this.#message === undefined && this.#filled === 0;
   }
 
+  /** Where the next bytes belong, for those who can put them there themselves. */
+  room(): Buffer {
+    return (this.#message ?? this.#prefix).subarray(this.#filled);
+  }
+
+  /** So much of the room is filled. @throws as `push`. */
+  fill(bytes: number): void {
+    this.#filled += bytes;
+    if (this.#message === undefined) {
+      if (this.#filled < PREFIX_BYTES) return;
+      this.#message = this.#allocate(this.#lengthInPrefix());
+      this.#filled = 0;
+    }
+    const message = this.#message;
+    if (this.#filled < message.length) return;
+    this.#message = undefined;
+    this.#filled = 0;
+    this.#onMessage(message);
+  }
+
   /** @throws RESOURCE_EXHAUSTED for a message that is too large, INTERNAL for a compressed one. */
   push(chunk: Buffer): void {
-    for (let at = 0; at < chunk.length; ) at = this.#message === undefined ? this.#begin(chunk, at) : this.#fill(chunk, at);
+    for (let at = 0; at < chunk.length; ) at = this.#takeWhole(chunk, at) ?? this.#copy(chunk, at);
   }
 
-  /** Returns where the prefix ends, or the message when all of it is there. */
-  #begin(chunk: Buffer, at: number): number {
-    const copied = chunk.copy(this.#prefix, this.#filled, at, at + PREFIX_BYTES - this.#filled);
-    this.#filled += copied;
-    const start = at + copied;
-    if (this.#filled < PREFIX_BYTES) return start;
-    this.#filled = 0;
-    const length = this.#lengthInPrefix();
-    if (chunk.length - start >= length) {
-      this.#onMessage(chunk.subarray(start, start + length));
-      return start + length;
-    }
-    this.#message = Buffer.allocUnsafe(length);
-    return start;
+  /** Returns where the message ends that begins there; undefined when it does not, or not all of it is there. */
+  #takeWhole(chunk: Buffer, at: number): number | undefined {
+    const start = at + PREFIX_BYTES;
+    if (!this.isBetweenMessages || chunk.length < start) return undefined;
+    chunk.copy(this.#prefix, 0, at);
+    const end = start + this.#lengthInPrefix();
+    if (end > chunk.length) return undefined;
+    this.#onMessage(chunk.subarray(start, end));
+    return end;
   }
 
-  #fill(chunk: Buffer, at: number): number {
-    const message = this.#message as Buffer;
-    const copied = chunk.copy(message, this.#filled, at);
-    this.#filled += copied;
-    if (this.#filled === message.length) {
-      this.#message = undefined;
-      this.#filled = 0;
-      this.#onMessage(message);
-    }
+  /** Returns how far. */
+  #copy(chunk: Buffer, at: number): number {
+    const copied = chunk.copy(this.room(), 0, at);
+    this.fill(copied);
     return at + copied;
   }
 

@@ -5,11 +5,15 @@ import type { Call } from "../../call.js";
 import { quiesce } from "../http2-session.js";
 import { MESSAGE_IDLE_TIMEOUT_MS } from "../limits.js";
 import { Deframer } from "./deframer.js";
+import { type ReadControl, readDirectly } from "./direct-read.js";
+import { MessageMemory } from "./message-memory.js";
 
 /** What may wait to be asked for before the caller is told to wait. */
 const MAX_WAITING_BYTES = 512 * 1024;
 /** What a waiting message costs besides its bytes, which may be none. */
 const MESSAGE_OVERHEAD_BYTES = 100;
+/** Takes what is not looked at. */
+const UNREAD = Buffer.allocUnsafeSlow(64 * 1024);
 
 export interface MessageReaderOptions {
   /** Of one message. */
@@ -26,6 +30,12 @@ export class MessageReader implements AsyncIterableIterator<Message> {
   readonly #call: Call;
   readonly #signal: AbortSignal;
   readonly #deframer: Deframer;
+  readonly #memory = new MessageMemory();
+  readonly #isDirect: boolean;
+  readonly #control: ReadControl;
+  /** What the handler has. */
+  #lent: Buffer | undefined;
+  #paused = false;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #error: unknown;
@@ -39,11 +49,16 @@ export class MessageReader implements AsyncIterableIterator<Message> {
     this.#options = options;
     this.#call = call;
     this.#signal = signal;
-    this.#deframer = new Deframer(options.maxBytes, (message) => {
+    const onMessage = (message: Buffer) => {
       this.#waiting.push(message);
       this.#waitingBytes += message.length + MESSAGE_OVERHEAD_BYTES;
-    });
-    stream.on("data", (chunk: Buffer) => this.#take(chunk));
+    };
+    this.#deframer = new Deframer(options.maxBytes, onMessage, (bytes) => this.#memory.take(bytes));
+    const reader = { room: () => this.#room(), arrived: (bytes: number) => this.#arrived(bytes) };
+    const direct = options.sendsOneMessage ? undefined : readDirectly(stream, reader);
+    this.#isDirect = direct !== undefined;
+    this.#control = direct ?? stream;
+    if (direct === undefined) stream.on("data", (chunk: Buffer) => this.#take(chunk));
     stream.once("end", () => {
       this.#ended = true;
       this.wake();
@@ -59,12 +74,16 @@ export class MessageReader implements AsyncIterableIterator<Message> {
    * whole one; RESOURCE_EXHAUSTED for a message that is too large; INVALID_ARGUMENT and INTERNAL for what is none.
    */
   async next(): Promise<IteratorResult<Message, undefined>> {
+    // Otherwise it may be a part of a buffer of Node's.
+    if (this.#lent !== undefined && this.#isDirect && this.#call.reusesMessages) this.#memory.giveBack(this.#lent);
+    this.#lent = undefined;
     for (;;) {
       if (this.#signal.aborted) throw this.#signal.reason;
       const bytes = this.#waiting.shift();
       if (bytes !== undefined) {
+        this.#lent = bytes;
         this.#waitingBytes -= bytes.length + MESSAGE_OVERHEAD_BYTES;
-        if (this.#waitingBytes < MAX_WAITING_BYTES && this.#stream.isPaused()) this.#stream.resume();
+        if (this.#waitingBytes < MAX_WAITING_BYTES && this.#paused) this.#resume();
         return { done: false, value: this.#decode(bytes) };
       }
       if (this.#error !== undefined) throw this.#error;
@@ -88,19 +107,43 @@ export class MessageReader implements AsyncIterableIterator<Message> {
     this.#discarded = true;
     this.#waiting = [];
     this.wake();
-    this.#stream.resume();
+    this.#resume();
+  }
+
+  #resume(): void {
+    this.#paused = false;
+    this.#control.resume();
+  }
+
+  get #isUnread(): boolean {
+    return this.#discarded || this.#error !== undefined;
+  }
+
+  #room(): Buffer {
+    return this.#isUnread ? UNREAD : this.#deframer.room();
+  }
+
+  #arrived(bytes: number): void {
+    this.#count(bytes, () => this.#deframer.fill(bytes));
+    if (this.#waiting.length > 0 || this.#error !== undefined) this.wake();
   }
 
   #take(chunk: Buffer): void {
-    this.#call.bytesIn += chunk.length;
-    if (this.#discarded || this.#error !== undefined) return;
+    this.#count(chunk.length, () => this.#deframer.push(chunk));
+    this.wake();
+  }
+
+  #count(bytes: number, deframe: () => void): void {
+    this.#call.bytesIn += bytes;
+    if (this.#isUnread) return;
     try {
-      this.#deframer.push(chunk);
+      deframe();
     } catch (error) {
       this.#error = error;
     }
-    if (this.#waitingBytes >= MAX_WAITING_BYTES) this.#stream.pause();
-    this.wake();
+    if (this.#waitingBytes < MAX_WAITING_BYTES) return;
+    this.#paused = true;
+    this.#control.pause();
   }
 
   #decode(bytes: Buffer): Message {
