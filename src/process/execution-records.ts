@@ -63,7 +63,7 @@ export class ExecutionRecords {
   }
 
   #retain(id: string, record: ExecutionRecord, result: ExecuteResult): void {
-    record.bytes = result.stdout.text.length + result.stderr.text.length;
+    record.bytes = result.stdout.utf8.buffer.byteLength + result.stderr.utf8.buffer.byteLength;
     record.expiry = setTimeout(() => this.#drop(id, record), this.#retention.retainMs).unref();
     this.#endedCount++;
     this.#endedBytes += record.bytes;

@@ -1,8 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import { countNewlines, Ring } from "./ring.js";
 
-/** What was kept of one stream, as text, and what was not. `totalBytes` = bytes that `text` stands for + `omittedBytes`. */
+/** What was kept of one stream, as text, and what was not. `totalBytes` = bytes that it stands for + `omittedBytes`. */
 export interface CollectedOutput {
+  /** Nobody changes it. */
+  readonly utf8: Buffer;
   readonly text: string;
   readonly totalBytes: number;
   readonly omittedBytes: number;
@@ -49,9 +51,9 @@ export class OutputCollector {
     const tail = this.#tail.toBuffer();
     if (head.length + tail.length < this.#totalBytes) return this.#cut(head, tail, mark);
     const all = tail.length === 0 ? head : Buffer.concat([head, tail]);
-    const text = all.toString("utf8");
-    if (isUtf8(all)) return this.#result(text, 0, this.#omittedLines, false);
-    if (Buffer.byteLength(text) <= this.#headLimit + this.#tailLimit) return this.#result(text, 0, this.#omittedLines, true);
+    if (isUtf8(all)) return this.#result(all, 0, this.#omittedLines, false);
+    const replaced = Buffer.from(all.toString("utf8"));
+    if (replaced.length <= this.#headLimit + this.#tailLimit) return this.#result(replaced, 0, this.#omittedLines, true);
     return this.#cut(head, tail, mark);
   }
 
@@ -83,13 +85,26 @@ export class OutputCollector {
     const omittedBytes = this.#totalBytes - keptHead.length - keptTail.length;
     const cutLines = countNewlines(head, keptHead.length) + countNewlines(tail, 0, tail.length - keptTail.length);
     const omittedLines = this.#omittedLines + cutLines;
-    const text = keptHead.toString("utf8") + mark(omittedBytes, omittedLines) + keptTail.toString("utf8");
-    return this.#result(text, omittedBytes, omittedLines, !isUtf8(keptHead) || !isUtf8(keptTail));
+    const utf8 = Buffer.concat([toUtf8(keptHead), Buffer.from(mark(omittedBytes, omittedLines)), toUtf8(keptTail)]);
+    return this.#result(utf8, omittedBytes, omittedLines, !isUtf8(keptHead) || !isUtf8(keptTail));
   }
 
-  #result(text: string, omittedBytes: number, omittedLines: number, utf8Replaced: boolean): CollectedOutput {
-    return { text, totalBytes: this.#totalBytes, omittedBytes, omittedLines, utf8Replaced };
+  #result(utf8: Buffer, omittedBytes: number, omittedLines: number, utf8Replaced: boolean): CollectedOutput {
+    return {
+      utf8,
+      get text() {
+        return utf8.toString();
+      },
+      totalBytes: this.#totalBytes,
+      omittedBytes,
+      omittedLines,
+      utf8Replaced,
+    };
   }
+}
+
+function toUtf8(bytes: Buffer): Buffer {
+  return isUtf8(bytes) ? bytes : Buffer.from(bytes.toString("utf8"));
 }
 
 /** Takes as many bytes as make a text within the limit. */

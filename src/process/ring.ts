@@ -76,7 +76,7 @@ export class Ring {
 
   #reserve(bytes: number): void {
     if (bytes <= this.#buffer.length) return;
-    this.#resize(Math.min(this.#limit, Math.max(bytes, this.#buffer.length * 2, FIRST_CAPACITY)));
+    this.#resize(Math.min(this.#limit, Math.max(bytes, this.#buffer.length * 4, FIRST_CAPACITY)));
   }
 
   #resize(bytes: number): void {

@@ -1,3 +1,4 @@
+import { setText } from "../../encoded-text.js";
 import { PicodError } from "../../errors/picod-error.js";
 import type { ExecuteRequest } from "../../gen/picod/v1/process_pb.js";
 import type { Capability } from "../../policy/capability.js";
@@ -36,9 +37,9 @@ export function toExecuteOptions(request: ExecuteRequest, trace: Trace, capabili
 
 export function toExecuteResponse(result: ExecuteResult) {
   const { stdout, stderr, end, processId } = result;
-  return {
-    stdout: stdout.text,
-    stderr: stderr.text,
+  const response = {
+    stdout: "",
+    stderr: "",
     exitCode: end.exitCode,
     outcome: toOutcome(end),
     stdoutSummary: toSummary(stdout),
@@ -47,6 +48,9 @@ export function toExecuteResponse(result: ExecuteResult) {
     usage: toUsage(end),
     processId,
   };
+  setText(response, "stderr", stderr.utf8);
+  setText(response, "stdout", stdout.utf8);
+  return response;
 }
 
 /** Seconds, as they are in requests. @throws INVALID_ARGUMENT. */

@@ -8,6 +8,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { encodedTextOf } from "../../encoded-text.js";
 import { PREFIX_BYTES } from "./deframer.js";
 
 /** From here on it costs less to send bytes from where they are, and to encode text once, than to copy them. */
@@ -18,7 +19,7 @@ export type EncodedMessage = readonly [Uint8Array] | readonly [head: Uint8Array,
 
 /** @param message complete or not, as handlers return it. */
 export function encodeMessage(descriptor: DescMessage, message: object): EncodedMessage {
-  const [head, tail] = encode(descriptor, create(descriptor, message as MessageInitShape<DescMessage>));
+  const [head, tail] = encodeText(descriptor, message) ?? encode(descriptor, complete(descriptor, message));
   const framed = Buffer.allocUnsafe(PREFIX_BYTES + head.length);
   framed.writeUInt8(0, 0);
   framed.writeUInt32BE(head.length + (tail?.length ?? 0), 1);
@@ -27,6 +28,19 @@ export function encodeMessage(descriptor: DescMessage, message: object): Encoded
 }
 
 type Encoded = readonly [head: Uint8Array, tail?: Uint8Array];
+
+function complete(descriptor: DescMessage, message: object): Message {
+  return create(descriptor, message as MessageInitShape<DescMessage>);
+}
+
+/** For a message with a large text that is encoded already. */
+function encodeText(descriptor: DescMessage, message: object): Encoded | undefined {
+  const [name = "", utf8] = encodedTextOf(message) ?? [];
+  const field = descriptor.field[name];
+  if (field === undefined || utf8 === undefined) return undefined;
+  const others = Object.create(message, { [field.localName]: { value: "" } });
+  return [append(descriptor, complete(descriptor, others), field, utf8.length), utf8];
+}
 
 /**
  * The order of fields is free, so the large bytes or text of a message, or of a message in it, come last: what precedes them is all that has to

@@ -1,5 +1,6 @@
 import { create, type DescMessage, equals, fromBinary, type Message } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
+import { setText } from "../../../src/encoded-text.js";
 import { ReadFileResponseSchema } from "../../../src/gen/picod/v1/filesystem_pb.js";
 import {
   AttachResponseSchema,
@@ -57,5 +58,20 @@ describe("encodeMessage", () => {
     expect(bytes.readUInt8(0)).toBe(0);
     expect(bytes.readUInt32BE(1)).toBe(bytes.length - 5);
     expect(equals(schema, fromBinary(schema, bytes.subarray(5)), message)).toBe(true);
+  });
+
+  it.each([
+    [LARGE_TEXT, LARGE_TEXT],
+    [LARGE_TEXT, "small"],
+    ["", LARGE_TEXT],
+  ])("sends text that is encoded already as it is, and others can read it (%#)", (stdout, stderr) => {
+    const message = { stdout: "", stderr: "", exitCode: 3, outcome: { exitCode: 3 } };
+    setText(message, "stdout", Buffer.from(stdout));
+    setText(message, "stderr", Buffer.from(stderr));
+    const read = create(ExecuteResponseSchema, message);
+    expect([read.stdout === stdout, read.stderr === stderr]).toEqual([true, true]);
+    const bytes = Buffer.concat(encodeMessage(ExecuteResponseSchema, message));
+    expect(bytes.readUInt32BE(1)).toBe(bytes.length - 5);
+    expect(equals(ExecuteResponseSchema, fromBinary(ExecuteResponseSchema, bytes.subarray(5)), read)).toBe(true);
   });
 });
