@@ -9,6 +9,7 @@ const { Script } = require("node:vm");
 
 /** What hardly any daemon loads; the build fills it in. */
 const BUNDLES = LOADED_BUNDLES;
+const loaded = new Map();
 const parts = typeof PICOD_PARTS === "undefined" ? undefined : PICOD_PARTS;
 const folder = parts === undefined ? __dirname : dirname(process.execPath);
 const program = parts === undefined ? undefined : openSync("/proc/self/exe");
@@ -29,8 +30,9 @@ function run(name, target, cachedData) {
 function requireFromProgram(name) {
   if (name === "koffi") return koffi;
   if (!BUNDLES.includes(name)) return require(name);
-  const target = { exports: {} };
-  run(`${name}.cjs`, target);
+  const target = loaded.get(name) ?? { exports: {} };
+  if (!loaded.has(name)) run(`${name}.cjs`, target);
+  loaded.set(name, target);
   return target.exports;
 }
 
