@@ -18,6 +18,8 @@ export const BUNDLES = [
   { name: "judge-line", entry: "src/policy/commands/judge-line.ts" },
   // The Model Context Protocol's SDK, when the first client comes.
   { name: "mcp-server", entry: "src/api/mcp/protocol/main.ts" },
+  // For tokens that somebody else has signed, WebSockets, and the files of policies.
+  ...["jose", "ws", "smol-toml"].map((name) => ({ name, entry: require.resolve(name) })),
   // For terminals.
   { name: "pino-pretty", entry: require.resolve("pino-pretty") },
 ];
