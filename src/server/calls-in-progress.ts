@@ -20,11 +20,11 @@ const MAX_ENDED = 32;
 export class CallsInProgress {
   readonly #running = new Set<Call>();
   readonly #ended: { readonly call: Call; readonly endedAt: number }[] = [];
-  readonly #onBegin: () => void;
+  readonly #onBegin: (kind: CallKind) => void;
   readonly #counts: Record<CallKind, number> = { public: 0, following: 0, working: 0 };
   #waiting: { readonly kinds: readonly CallKind[]; readonly resolve: () => void }[] = [];
 
-  constructor(onBegin: () => void = () => undefined) {
+  constructor(onBegin: (kind: CallKind) => void = () => undefined) {
     this.#onBegin = onBegin;
   }
 
@@ -49,7 +49,7 @@ export class CallsInProgress {
 
   /** Counts a call until `run` has settled. */
   async count<T>(kind: CallKind, call: Call, run: () => Promise<T>): Promise<T> {
-    this.#onBegin();
+    this.#onBegin(kind);
     this.#running.add(call);
     this.#counts[kind]++;
     try {

@@ -2,19 +2,19 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { libc } from "../os/libc.js";
 
-/** So long nothing was called before memory is given back. */
+/** So long nothing may have gone on before memory is given back: neither a call nor, for more than this share of the time, anything else. */
 const QUIET_MS = 1_000;
+const QUIET_SHARE = 0.01;
 /** Less than this is not worth the pause. */
-const WORTH_BYTES = 4 * 1024 * 1024;
+const WORTH_BYTES = 8 * 1024 * 1024;
 
 /**
  * Gives back to the system what the start or a burst of calls has left: garbage, room for more of it, and free memory of the C library. V8
- * collects only when it needs room, and both keep what they have. It takes the main thread some 15 ms, when nobody has called for a second.
+ * collects only when it needs room, and both keep what they have. It takes the main thread some 15 ms.
  */
 export class IdleMemory {
   readonly #isAtWork: () => boolean;
   #timer: NodeJS.Timeout | undefined;
-  #lastCallAt = 0;
   #residentBytes = 0;
 
   /** @param isAtWork whether a call is in progress; those that follow something do not count. */
@@ -22,17 +22,19 @@ export class IdleMemory {
     this.#isAtWork = isAtWork;
   }
 
-  /** A call begins, or has begun something. */
+  /** A call begins, or the start ends. */
   wake(): void {
-    this.#lastCallAt = performance.now();
-    this.#timer ??= setTimeout(() => this.#look(), QUIET_MS).unref();
+    this.#timer ??= this.#look();
   }
 
-  #look(): void {
-    const quietMs = this.#isAtWork() ? 0 : performance.now() - this.#lastCallAt;
-    const isQuiet = quietMs >= QUIET_MS;
-    this.#timer = isQuiet ? undefined : setTimeout(() => this.#look(), QUIET_MS - quietMs).unref();
-    if (isQuiet && process.memoryUsage.rss() - this.#residentBytes >= WORTH_BYTES) void this.#giveBack();
+  #look(): NodeJS.Timeout {
+    const before = performance.eventLoopUtilization();
+    const look = () => {
+      const isQuiet = !this.#isAtWork() && performance.eventLoopUtilization(before).utilization <= QUIET_SHARE;
+      this.#timer = isQuiet ? undefined : this.#look();
+      if (isQuiet && process.memoryUsage.rss() - this.#residentBytes >= WORTH_BYTES) void this.#giveBack();
+    };
+    return setTimeout(look, QUIET_MS).unref();
   }
 
   async #giveBack(): Promise<void> {

@@ -12,15 +12,15 @@ export interface StallLogParts {
   readonly liveProcesses: () => number;
   readonly metrics: Pick<Metrics, "eventLoopLagged" | "eventLoopStalled">;
   readonly logger: Logger;
-  /** A call begins. */
+  /** A call begins that is not everybody's, as those are that look after the daemon's health. */
   readonly onCall: () => void;
 }
 
 /** Knows the calls, and says which of them ran when the event loop was held up: nobody was answered meanwhile. */
 export function watchCalls({ thresholdMs, liveProcesses, metrics, logger, onCall }: StallLogParts): CallsInProgress {
-  const calls: CallsInProgress = new CallsInProgress(() => {
+  const calls: CallsInProgress = new CallsInProgress((kind) => {
     watch.wake();
-    onCall();
+    if (kind !== "public") onCall();
   });
   const watch = new EventLoopWatch({
     thresholdMs,
