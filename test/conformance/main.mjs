@@ -5,6 +5,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { LOADED_BUNDLES } from "../../scripts/bundles.mjs";
 
 const RUNNER = "connectrpc.com/conformance";
 const RUNNER_VERSION = "v1.0.7";
@@ -52,7 +53,7 @@ async function bundleServer() {
     entryPoints: [join(import.meta.dirname, "server.ts")],
     outfile: join(cache, "server.cjs"),
     tsconfig: join(import.meta.dirname, "tsconfig.json"),
-    external: ["koffi", "pino-pretty"],
+    external: ["koffi", "pino-pretty", ...LOADED_BUNDLES],
     sourcemap: "linked",
   });
 }

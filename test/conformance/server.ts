@@ -16,6 +16,7 @@ import type { Caller } from "../../src/call.js";
 import { loadConfig } from "../../src/config.js";
 import { createLogger } from "../../src/logger.js";
 import { createMetrics } from "../../src/metrics.js";
+import { Confinement } from "../../src/policy/confinement.js";
 import { Readiness } from "../../src/readiness.js";
 import { createSandbox } from "../../src/sandbox.js";
 import { createServer, type ServerParts } from "../../src/server/create-server.js";
@@ -61,7 +62,9 @@ async function serve(): Promise<void> {
   const limit = messageReceiveLimit === 0 ? {} : { maxMessageBytes: [String(messageReceiveLimit)] };
   // Standard output is the runner's.
   const config = loadConfig({ logLevel: ["silent"], ...limit }, {});
-  const sandbox = createSandbox(config, process.env);
+  const ignore = () => undefined;
+  const confinement = new Confinement({ path: "", shell: undefined, onRefused: ignore, onLeftOut: ignore });
+  const sandbox = createSandbox(config, process.env, confinement);
   const server = createServer({
     config,
     sandbox,
@@ -70,6 +73,7 @@ async function serve(): Promise<void> {
     metrics: createMetrics(version, () => sandbox.processes.size),
     logger: await createLogger(config),
     ...authentication(ca),
+    policy: undefined,
     realms: [],
     audit: undefined,
     tracer: undefined,
