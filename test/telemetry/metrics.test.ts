@@ -33,6 +33,7 @@ beforeAll(async () => {
   await clients.process.execute({ command: "echo 12345", maxOutputBytes: 1n });
   await fetch(`${daemon.url}/v1/processes`);
   await eventually("spans are dropped", async () => (await scrape()).includes("picod_trace_spans_dropped_total{"));
+  await eventually("garbage is collected", async () => (await scrape()).includes("nodejs_gc_duration_seconds_count{"));
   live = metricsOf(await scrape());
 });
 
