@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { TransientMap } from "../transient-map.js";
 import { errno, libc } from "./libc.js";
 import { systemError } from "./system-error.js";
 
@@ -26,7 +27,7 @@ const status = new Int32Array(1);
  * their exits).
  */
 export class Reaper {
-  readonly #waiting = new Map<number, (exit: ChildExit) => void>();
+  readonly #waiting = new TransientMap<number, (exit: ChildExit) => void>();
   /** Children that nobody has asked for yet, and how many starts on other threads had begun: one of those may be theirs. */
   readonly #unclaimed = new Map<number, { readonly exit: ChildExit; readonly begun: number }>();
   /** Numbers of those that are under way, oldest first. */

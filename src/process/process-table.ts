@@ -4,6 +4,7 @@ import { PicodError } from "../errors/picod-error.js";
 import { OutOfMemoryCounter } from "../os/out-of-memory.js";
 import { Reaper } from "../os/reaper.js";
 import type { Capability } from "../policy/capability.js";
+import { TransientMap } from "../transient-map.js";
 import { Census } from "./census.js";
 import { ManagedProcess, type OutputSink, type ProcessEnd } from "./managed-process.js";
 import { ProcessScope } from "./process-scope.js";
@@ -22,9 +23,9 @@ export class ProcessTable {
     census: new Census(),
     devNull: openSync("/dev/null", "r"),
   };
-  readonly #live = new Map<string, ManagedProcess>();
+  readonly #live = new TransientMap<string, ManagedProcess>();
   /** On other threads. */
-  readonly #starting = new Map<string, Promise<unknown>>();
+  readonly #starting = new TransientMap<string, Promise<unknown>>();
   readonly #scopes = new Set<ProcessScope>();
   readonly #endListeners: ((end: ProcessEnd) => void)[] = [];
   readonly #omittedListeners: ((bytes: number) => void)[] = [];
@@ -77,7 +78,7 @@ export class ProcessTable {
 
   /** None of them is on another thread while it starts: the confined ones never are. */
   #assertWithin({ name }: Capability, limit: number): void {
-    const count = [...this.#live.values()].filter(({ owner }) => owner === name).length;
+    const count = this.#live.values().filter(({ owner }) => owner === name).length;
     if (count < limit) return;
     const message = `cannot start a process: ${count} of capability ${name} are running, its limits.max_processes is ${limit}`;
     const metadata = { capability: name, limit: "max_processes", value: String(limit) };
@@ -147,7 +148,7 @@ export class ProcessTable {
     for (const process of this.#live.values()) process.stop("cancelled");
     const scopes = [...this.#scopes].map((scope) => this.closeScope(scope));
     await Promise.allSettled(this.#starting.values());
-    await Promise.all([...this.#live.values()].map((process) => process.ended));
+    await Promise.all(this.#live.values().map((process) => process.ended));
     await Promise.all(scopes);
     this.#shared.reaper.close();
     this.#shared.outOfMemory.close();

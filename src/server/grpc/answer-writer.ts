@@ -4,7 +4,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { Call } from "../../call.js";
 import type { AnswerHeaders } from "./call-context.js";
-import { encodeMessage } from "./encode-message.js";
+import { type EncodedMessage, encodeMessage } from "./encode-message.js";
 import { respellGrpcMessage } from "./grpc-message.js";
 
 const OK = { "grpc-status": "0" };
@@ -16,6 +16,8 @@ export class AnswerWriter {
   readonly #output: DescMessage;
   readonly #call: Call;
   readonly #added: AnswerHeaders;
+  #last: EncodedMessage | undefined;
+  #closed: (() => void) | undefined;
 
   constructor(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders, output: DescMessage, call: Call, added: AnswerHeaders) {
     this.#stream = stream;
@@ -33,15 +35,20 @@ export class AnswerWriter {
     if (!stream.headersSent) this.#respond();
     this.#call.bytesOut += head.length + (tail?.length ?? 0);
     if (tail === undefined) {
-      if (!stream.write(head)) await settled(stream, (done) => stream.once("drain", done));
+      if (!stream.write(head)) await this.#settled((done) => stream.once("drain", done));
       return;
     }
-    await settled(stream, (done) => {
+    await this.#settled((done) => {
       stream.cork();
       stream.write(head);
       stream.write(tail, done);
       stream.uncork();
     });
+  }
+
+  /** Encodes the last message, which leaves together with the end. */
+  prepareLast(message: object): void {
+    this.#last = encodeMessage(this.#output, message);
   }
 
   /** Ends the answer with the status of an error, or with success, and resolves when it has left. */
@@ -53,27 +60,34 @@ export class AnswerWriter {
     // Headers that end the stream are what gRPC takes for trailers; what a handler added to the headers must not get among them.
     if (!stream.headersSent && error !== undefined && !this.#added.hasHeader) {
       stream.respond({ ...this.#headers, ...trailers }, { endStream: true });
-      await settled(stream, (done) => stream.once("finish", done));
+      await this.#settled((done) => stream.once("finish", done));
       return;
     }
     if (!stream.headersSent) this.#respond();
     stream.once("wantTrailers", () => stream.sendTrailers(trailers));
-    await settled(stream, (done) => stream.end(done));
+    const [head, tail] = this.#last ?? [];
+    this.#call.bytesOut += (head?.length ?? 0) + (tail?.length ?? 0);
+    await this.#settled((done) => {
+      if (tail !== undefined) {
+        stream.cork();
+        stream.write(head);
+      }
+      stream.end(tail ?? head, done);
+    });
   }
+
+  /** To be called when the stream has closed: nobody takes anything any more. */
+  readonly closed = (): void => this.#closed?.();
 
   #respond(): void {
     this.#stream.respond({ ...this.#headers, ...this.#added.headerFields }, { waitForTrailers: true });
   }
-}
 
-/** Resolves when `wait` does, or when the stream has closed. */
-function settled(stream: ServerHttp2Stream, wait: (done: () => void) => void): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      stream.off("close", done);
-      resolve();
-    };
-    stream.once("close", done);
-    wait(done);
-  });
+  /** Resolves when `wait` does, or when the stream has closed. */
+  #settled(wait: (done: () => void) => void): Promise<void> {
+    return new Promise((resolve) => {
+      this.#closed = resolve;
+      wait(resolve);
+    });
+  }
 }

@@ -1,4 +1,6 @@
 import type { Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { Call } from "../../call.js";
+import { TransientMap } from "../../transient-map.js";
 import { callKind } from "../calls-in-progress.js";
 import { judge, type RequestHandling, realmOf } from "../gate.js";
 import { beginCall } from "../guard.js";
@@ -19,9 +21,9 @@ export type GrpcLane = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders)
  */
 export function createGrpcLane(handling: RequestHandling): GrpcLane {
   const { calls, shutdownSignal } = handling;
-  const running = new Set<CallEnder>();
+  const running = new TransientMap<Call, CallEnder>();
   shutdownSignal.addEventListener("abort", () => {
-    for (const end of running) end(shutdownSignal.reason);
+    for (const end of running.values()) end(shutdownSignal.reason);
   });
   return (stream, headers) => {
     const path = headers[":path"] ?? "";

@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import type { Call } from "../../call.js";
 import { codeName } from "../../errors/code-name.js";
+import type { TransientMap } from "../../transient-map.js";
 import { endCall } from "../end-call.js";
 import type { RequestHandling } from "../gate.js";
 import { INSTANCE_HEADER } from "../instance.js";
@@ -19,7 +20,7 @@ export type CallEnder = (reason: unknown) => void;
 /** Runs one call from its first message to its last. Never rejects: no request may end the process. */
 export async function runCall(
   handling: RequestHandling,
-  running: Set<CallEnder>,
+  running: TransientMap<Call, CallEnder>,
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   call: Call,
@@ -34,13 +35,16 @@ export async function runCall(
     controller.abort(reason);
     messages.wake();
   };
-  const gone = () => end(new ConnectError("the caller has gone", Code.Canceled));
   const { timeoutMs, error: invalidTimeout } = parseTimeout(headers["grpc-timeout"]?.toString() ?? null, Number.MAX_SAFE_INTEGER);
   const timedOut = () => end(new ConnectError("the operation timed out", Code.DeadlineExceeded));
   const deadline = timeoutMs === undefined ? undefined : setTimeout(timedOut, timeoutMs);
   const context = new CallContext(method.descriptor, headers, call, controller.signal, timeoutMs);
   const writer = new AnswerWriter(stream, answerHeaders(headers, call, handling.instanceId), output, call, context.answer);
-  running.add(end);
+  const gone = () => {
+    if (running.has(call)) end(new ConnectError("the caller has gone", Code.Canceled));
+    writer.closed();
+  };
+  running.set(call, end);
   // Without a listener the errors of a connection that breaks would end the process.
   stream.on("error", ignore).once("close", gone);
   let error: ConnectError | undefined;
@@ -48,7 +52,7 @@ export async function runCall(
     if (invalidTimeout !== undefined) throw invalidTimeout;
     context.message = methodKind === "unary" ? await onlyMessage(messages, "unary") : messages;
     const reply = await method.invoke(context);
-    if (!reply.stream) await writer.write(reply.message);
+    if (!reply.stream) writer.prepareLast(reply.message);
     else {
       for await (const message of reply.message) {
         await writer.write(message);
@@ -60,7 +64,7 @@ export async function runCall(
     error = ConnectError.from(thrown, Code.Internal);
   }
   clearTimeout(deadline);
-  running.delete(end);
+  running.delete(call);
   call.code ??= error === undefined ? "ok" : codeName(error.code);
   call.cause ??= error?.cause;
   messages.discard();
@@ -69,7 +73,6 @@ export async function runCall(
     call.cause = fault;
     stream.destroy();
   });
-  stream.off("close", gone);
   // Who goes on sending after the answer is given a moment to see it.
   if (!stream.closed && !stream.readableEnded) {
     const timer = setTimeout(() => stream.close(), LINGER_MS);
