@@ -20,11 +20,14 @@ let spawning = 0;
  * raised it to the hard limit. The limit is the whole process's; lowering it only refuses new descriptors.
  */
 export function lowerOpenFileLimit(softOpenFiles: number): () => void {
+  if (softOpenFiles === Number(limits.soft)) return leaveAsItIs;
   if (spawning++ === 0) setSoft(BigInt(softOpenFiles));
   return () => {
     if (--spawning === 0) setSoft(limits.soft);
   };
 }
+
+function leaveAsItIs(): void {}
 
 /** Whether the daemon can go on opening files while the limit is that low. @param fd one that was made just now. */
 export function leavesRoom(softOpenFiles: number, fd: number): boolean {

@@ -5,6 +5,7 @@ import type { User } from "./users.js";
 
 const O_CLOEXEC = 0o2000000;
 const ends = new Int32Array(2);
+const ownUid = process.getuid?.();
 
 export interface Pipe {
   readonly readFd: number;
@@ -18,7 +19,7 @@ export interface Pipe {
 export function createPipe(user: User): Pipe {
   check(libc.pipe2(ends, O_CLOEXEC), "pipe2");
   const [readFd = -1, writeFd = -1] = ends;
-  if (user.uid !== process.getuid?.()) tryGive(readFd, user);
+  if (user.uid !== ownUid) tryGive(readFd, user);
   return { readFd, writeFd };
 }
 

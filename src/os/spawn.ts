@@ -39,8 +39,11 @@ interface Scratch {
   readonly pid: Int32Array;
 }
 
-/** Those that are not in use: memory outside of V8's heap costs more to make and to free than to keep. */
-const idleScratch: Scratch[] = [];
+/**
+ * Those that are not in use, by what their actions do, oldest first. The kernel gives out the same few numbers of descriptors again and
+ * again, and to make actions takes eleven calls.
+ */
+const idleScratch = new Map<string, Scratch>();
 
 /**
  * Starts a program as the leader of its own session and process group and returns its pid. posix_spawn shares the daemon's
@@ -70,7 +73,7 @@ export function spawnHere(options: SpawnOptions): number {
     const result = withIdentityOf(options.user, () => libc.posix_spawn(pid, options.file, actions, attributes, argv, env));
     if (result !== 0) throw systemError("spawn", options.file, result);
   } finally {
-    giveBack(scratch);
+    giveBack(options, scratch);
   }
   return pid[0] ?? -1;
 }
@@ -97,7 +100,7 @@ async function spawnOnThread(options: SpawnOptions): Promise<number> {
     if (result !== 0) throw systemError("spawn", file, result);
   } finally {
     raiseLimit();
-    giveBack(scratch);
+    giveBack(options, scratch);
   }
   return pid[0] ?? -1;
 }
@@ -111,17 +114,32 @@ function vectors({ argv, env }: SpawnOptions): [argv: Vector, env: Vector] {
   ];
 }
 
-function takeScratch({ stdio, cwd }: SpawnOptions): Scratch {
-  const scratch = idleScratch.pop() ?? { actions: new Uint8Array(OPAQUE_BYTES), pid: new Int32Array(OPAQUE_BYTES) };
+function takeScratch(options: SpawnOptions): Scratch {
+  const key = actionsKey(options);
+  const idle = idleScratch.get(key);
+  if (idle !== undefined) {
+    idleScratch.delete(key);
+    return idle;
+  }
+  const scratch = { actions: new Uint8Array(OPAQUE_BYTES), pid: new Int32Array(OPAQUE_BYTES) };
   libc.posix_spawn_file_actions_init(scratch.actions);
-  addStdio(scratch.actions, stdio);
-  libc.posix_spawn_file_actions_addchdir_np(scratch.actions, cwd);
+  addStdio(scratch.actions, options.stdio);
+  libc.posix_spawn_file_actions_addchdir_np(scratch.actions, options.cwd);
   return scratch;
 }
 
-function giveBack(scratch: Scratch): void {
-  libc.posix_spawn_file_actions_destroy(scratch.actions);
-  if (idleScratch.length < MAX_IDLE_SCRATCH) idleScratch.push(scratch);
+function giveBack(options: SpawnOptions, scratch: Scratch): void {
+  idleScratch.set(actionsKey(options), scratch);
+  if (idleScratch.size <= MAX_IDLE_SCRATCH) return;
+  for (const [oldest, { actions }] of idleScratch) {
+    libc.posix_spawn_file_actions_destroy(actions);
+    idleScratch.delete(oldest);
+    return;
+  }
+}
+
+function actionsKey({ stdio, cwd }: SpawnOptions): string {
+  return `${stdio}:${cwd}`;
 }
 
 /** The first terminal that the leader of a new session opens becomes its controlling one, so the child opens it itself. */
