@@ -16,6 +16,8 @@ export interface User {
 interface Database {
   readonly users: readonly Omit<User, "groups">[];
   readonly groups: readonly { name: string; gid: number; members: readonly string[] }[];
+  /** Those who were asked for, by what they were asked for with. */
+  readonly found: Map<string, User>;
   readonly userNames: ReadonlyMap<number, string>;
   readonly groupNames: ReadonlyMap<number, string>;
 }
@@ -28,14 +30,20 @@ export class UserDatabase {
   #stamp = "";
   /** Within one turn of the event loop nothing is asked twice: a listing names the owners of thousands of files in one. */
   #isCurrent = false;
-  #database: Database = { users: [], groups: [], userNames: new Map(), groupNames: new Map() };
+  #database: Database = { users: [], groups: [], found: new Map(), userNames: new Map(), groupNames: new Map() };
 
   /** By name, or by number when no user has that name. A number without an entry is a user with that uid and gid. */
   find(nameOrUid: string): User | undefined {
-    const { users } = this.#current();
+    const { users, found: known } = this.#current();
+    const asked = known.get(nameOrUid);
+    if (asked !== undefined) return asked;
     const number = /^\d{1,10}$/.test(nameOrUid) ? Number(nameOrUid) : undefined;
     const found = users.find((user) => user.name === nameOrUid) ?? users.find((user) => user.uid === number);
-    if (found !== undefined) return { ...found, groups: this.#groupsOf(found.name, found.gid) };
+    if (found !== undefined) {
+      const user = { ...found, groups: this.#groupsOf(found.name, found.gid) };
+      known.set(nameOrUid, user);
+      return user;
+    }
     if (number === undefined || number > 0xfffffffe) return undefined;
     return { name: nameOrUid, uid: number, gid: number, home: "/", shell: "", groups: [number] };
   }
@@ -91,7 +99,7 @@ function parse(passwd: string[][], group: string[][]): Database {
   // The first entry of a number names it, as getpwuid(3) does: the map is filled from the end.
   const userNames = new Map(users.toReversed().map((user) => [user.uid, user.name]));
   const groupNames = new Map(groups.toReversed().map((entry) => [entry.gid, entry.name]));
-  return { users, groups, userNames, groupNames };
+  return { users, groups, found: new Map(), userNames, groupNames };
 }
 
 function readLines(path: string): string[][] {
