@@ -29,7 +29,10 @@ const LAST_SIGNAL = 64;
 const signalsByName: Readonly<Record<string, number>> = osConstants.signals;
 /** Larger than posix_spawnattr_t, posix_spawn_file_actions_t and sigset_t of glibc and musl. */
 const OPAQUE_BYTES = 512;
-const MAX_IDLE_SCRATCH = 64;
+/** One of them is used; V8 moves arrays of up to 64 bytes. */
+const PID_WORDS = 32;
+/** Sixteen programs at once have come to about so many kinds. */
+const MAX_IDLE_SCRATCH = 256;
 
 const attributes = createAttributes();
 
@@ -121,7 +124,7 @@ function takeScratch(options: SpawnOptions): Scratch {
     idleScratch.delete(key);
     return idle;
   }
-  const scratch = { actions: new Uint8Array(OPAQUE_BYTES), pid: new Int32Array(OPAQUE_BYTES) };
+  const scratch = { actions: new Uint8Array(OPAQUE_BYTES), pid: new Int32Array(PID_WORDS) };
   libc.posix_spawn_file_actions_init(scratch.actions);
   addStdio(scratch.actions, options.stdio);
   libc.posix_spawn_file_actions_addchdir_np(scratch.actions, options.cwd);
