@@ -82,7 +82,11 @@ describe("stopping", () => {
     const wrapper = ["setpriv", "--inh-caps=-kill", "--bounding-set=-kill"];
     await using daemon = await startDaemon({ args: ["--kill-grace", "100ms"], wrapper });
     await using clients = connectTo(daemon.url);
-    const id = await startAndLeave(clients, { command: "exec sleep 1000", user: "nobody" });
+    const id = await startAndLeave(clients, { command: "echo up; exec sleep 1000", user: "nobody" });
+    // A moment before execve(2) has ended it could still be signalled.
+    await eventually("it is nobody's", async () => {
+      return ((await clients.process.getProcess(selectId(id))).process?.written?.stdout ?? 0n) > 0n;
+    });
     const { process: stopped, ...answer } = await clients.process.stopProcess(selectId(id));
     expect(answer).toMatchObject({ forced: true, survivingProcesses: 1 });
     expect(stopped?.outcome).toMatchObject({
