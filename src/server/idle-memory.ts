@@ -10,7 +10,7 @@ const WORTH_BYTES = 8 * 1024 * 1024;
 
 /**
  * Gives back to the system what the start or a burst of calls has left: garbage, room for more of it, and free memory of the C library. V8
- * collects only when it needs room, and both keep what they have. It takes the main thread some 15 ms.
+ * collects only when it needs room, and both keep what they have. It holds up the main thread for 12 to 43 ms, as busy as the machine is.
  */
 export class IdleMemory {
   readonly #isAtWork: () => boolean;
