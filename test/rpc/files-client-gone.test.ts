@@ -28,7 +28,8 @@ it.each(FILE_RPCS)(
       );
       await running.first;
       // What follows something has said that it is ready.
-      if (!FOLLOWING_RPCS.has(procedure)) await eventually("it is under way", () => openFilesIn(daemon, directory.path).length > 0);
+      if (!FOLLOWING_RPCS.has(procedure))
+        await eventually("it is under way", () => openFilesIn(daemon, directory.path).length > 0);
       await clients[Symbol.asyncDispose]();
       // Readers here take the rest only when asked to; writers see it.
       if (/Write/.test(procedure)) expect(await ended).toBe("cut");
