@@ -9,12 +9,11 @@ interface AcceptedToken {
   expiresAt: number;
 }
 
-/** Of the token that is being looked at: a buffer of its own for every call would be work for the garbage collector. */
-const shown = Buffer.alloc(SHA256_BYTES);
-
 /** Compares bearer tokens with the accepted ones. Keeps digests only, and compares in constant time. */
 export class TokenVerifier {
   #accepted: AcceptedToken[];
+  /** Digest of the token that is being looked at: a buffer of its own for every call would be work for the garbage collector. */
+  readonly #shown = Buffer.alloc(SHA256_BYTES);
 
   constructor(token: string) {
     this.#accepted = [{ digest: digestOf(token), expiresAt: Number.POSITIVE_INFINITY }];
@@ -24,11 +23,12 @@ export class TokenVerifier {
   verify(authorization: string | undefined): boolean {
     const token = bearerToken(authorization);
     if (token === undefined) return false;
-    shown.write(hash("sha256", token, "hex"), "hex");
+    this.#shown.write(hash("sha256", token, "hex"), "hex");
     const now = performance.now();
     // Every one is compared, so that the time does not tell which.
     let isAccepted = false;
-    for (const { digest, expiresAt } of this.#accepted) if (timingSafeEqual(digest, shown) && now < expiresAt) isAccepted = true;
+    for (const { digest, expiresAt } of this.#accepted)
+      if (timingSafeEqual(digest, this.#shown) && now < expiresAt) isAccepted = true;
     return isAccepted;
   }
 

@@ -1,12 +1,11 @@
-import { realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import type { KnownCallers } from "../auth/known-callers.js";
 import { ConfigError } from "../auth/token.js";
 import type { Config } from "../config.js";
 import { versionOf, WATCH_INTERVAL_MS, watchConfigFiles } from "../config-file.js";
 import type { Logger } from "../logger.js";
+import { realPathIfAny } from "../os/real-path.js";
 import { assertJudging } from "../os/root.js";
-import { errnoName } from "../os/system-error.js";
 import { assertEnforceable } from "../policy/assert-enforceable.js";
 import type { Confinement } from "../policy/confinement.js";
 import { literalBeginning } from "../policy/path-glob.js";
@@ -74,21 +73,11 @@ function tell(path: string, { capabilities, worldWritable }: PolicyFile, logger:
   for (const { name, filesystem } of capabilities.values()) {
     for (const glob of new Set([...(filesystem?.readPaths ?? []), ...(filesystem?.writePaths ?? [])])) {
       const beginning = literalBeginning(glob);
-      const real = beginning === undefined ? undefined : realPathOrUndefined(beginning);
+      const real = beginning === undefined ? undefined : realPathIfAny(beginning);
       if (real === undefined || real === beginning) continue;
       logger.warn(
         `${glob} of the capability ${name} grants nothing: ${beginning} is really ${real}, and paths are judged by where they are`,
       );
     }
-  }
-}
-
-function realPathOrUndefined(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch (error) {
-    // It may be made later.
-    if (errnoName(error) === undefined) throw error;
-    return undefined;
   }
 }

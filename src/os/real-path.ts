@@ -1,4 +1,4 @@
-import { fstatSync, lstatSync, readlinkSync } from "node:fs";
+import { fstatSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { decodePath } from "./path-bytes.js";
 import { errnoName } from "./system-error.js";
 
@@ -9,8 +9,18 @@ export function realPathOf(fd: number): string {
   return readlinkSync(`/proc/self/fd/${fd}`);
 }
 
+/** Where a path leads now; undefined where it leads nowhere, or that may not be seen. */
+export function realPathIfAny(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (errnoName(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
 /**
- * The same for a decision: undefined where there is no telling, as of what has no name any longer. The kernel says so behind the path, which
+ * As `realPathOf`, for a decision: undefined where there is no telling, as of what has no name any longer. The kernel says so behind the path, which
  * is also what a name may end in.
  */
 export function knownPathOf(fd: number): string | undefined {

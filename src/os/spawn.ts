@@ -38,12 +38,14 @@ const attributes = createAttributes();
 
 /** What posix_spawn writes to and reads from while it is on another thread: larger than what V8 moves. */
 interface Scratch {
+  /** What its actions do. */
+  readonly key: string;
   readonly actions: Uint8Array;
   readonly pid: Int32Array;
 }
 
 /**
- * Those that are not in use, by what their actions do, oldest first. The kernel gives out the same few numbers of descriptors again and
+ * Those that are not in use, by their keys, oldest first. The kernel gives out the same few numbers of descriptors again and
  * again, and to make actions takes eleven calls.
  */
 const idleScratch = new Map<string, Scratch>();
@@ -76,7 +78,7 @@ export function spawnHere(options: SpawnOptions): number {
     const result = withIdentityOf(options.user, () => libc.posix_spawn(pid, options.file, actions, attributes, argv, env));
     if (result !== 0) throw systemError("spawn", options.file, result);
   } finally {
-    giveBack(options, scratch);
+    giveBack(scratch);
   }
   return pid[0] ?? -1;
 }
@@ -103,7 +105,7 @@ async function spawnOnThread(options: SpawnOptions): Promise<number> {
     if (result !== 0) throw systemError("spawn", file, result);
   } finally {
     raiseLimit();
-    giveBack(options, scratch);
+    giveBack(scratch);
   }
   return pid[0] ?? -1;
 }
@@ -117,32 +119,31 @@ function vectors({ argv, env }: SpawnOptions): [argv: Vector, env: Vector] {
   ];
 }
 
-function takeScratch(options: SpawnOptions): Scratch {
-  const key = actionsKey(options);
+function takeScratch({ stdio, cwd }: SpawnOptions): Scratch {
+  const key = `${stdio}:${cwd}`;
   const idle = idleScratch.get(key);
   if (idle !== undefined) {
     idleScratch.delete(key);
     return idle;
   }
-  const scratch = { actions: new Uint8Array(OPAQUE_BYTES), pid: new Int32Array(PID_WORDS) };
+  const scratch = { key, actions: new Uint8Array(OPAQUE_BYTES), pid: new Int32Array(PID_WORDS) };
   libc.posix_spawn_file_actions_init(scratch.actions);
-  addStdio(scratch.actions, options.stdio);
-  libc.posix_spawn_file_actions_addchdir_np(scratch.actions, options.cwd);
+  addStdio(scratch.actions, stdio);
+  libc.posix_spawn_file_actions_addchdir_np(scratch.actions, cwd);
   return scratch;
 }
 
-function giveBack(options: SpawnOptions, scratch: Scratch): void {
-  idleScratch.set(actionsKey(options), scratch);
-  if (idleScratch.size <= MAX_IDLE_SCRATCH) return;
-  for (const [oldest, { actions }] of idleScratch) {
-    libc.posix_spawn_file_actions_destroy(actions);
-    idleScratch.delete(oldest);
-    return;
-  }
+/** Of two of one kind, as of programs without pipes that were started at once, the later one is kept. */
+function giveBack(scratch: Scratch): void {
+  drop(idleScratch.get(scratch.key));
+  idleScratch.set(scratch.key, scratch);
+  if (idleScratch.size > MAX_IDLE_SCRATCH) drop(idleScratch.values().next().value);
 }
 
-function actionsKey({ stdio, cwd }: SpawnOptions): string {
-  return `${stdio}:${cwd}`;
+function drop(scratch: Scratch | undefined): void {
+  if (scratch === undefined) return;
+  libc.posix_spawn_file_actions_destroy(scratch.actions);
+  idleScratch.delete(scratch.key);
 }
 
 /** The first terminal that the leader of a new session opens becomes its controlling one, so the child opens it itself. */

@@ -1,5 +1,4 @@
-import { realpathSync } from "node:fs";
-import { errnoName } from "../os/system-error.js";
+import { realPathIfAny } from "../os/real-path.js";
 
 /**
  * Where files really are that every command is granted, as it was before any command ran: what leads elsewhere afterwards is nothing that the
@@ -9,7 +8,7 @@ export class SystemFiles {
   readonly #realPaths: ReadonlyMap<string, string | undefined>;
 
   constructor(paths: readonly string[]) {
-    this.#realPaths = new Map(paths.map((path) => [path, realPathOf(path)]));
+    this.#realPaths = new Map(paths.map((path) => [path, realPathIfAny(path)]));
   }
 
   /** Undefined: it was not there. */
@@ -20,14 +19,5 @@ export class SystemFiles {
   /** Whether a path that leads to `real` now is what it was, or led there without any link. */
   isAsBefore(path: string, real: string): boolean {
     return real === path || real === this.realPathOf(path);
-  }
-}
-
-function realPathOf(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch (error) {
-    if (errnoName(error) === undefined) throw error;
-    return undefined;
   }
 }

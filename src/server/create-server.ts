@@ -98,7 +98,7 @@ export function createServer(parts: ServerParts): Server {
   const options = { interceptors, readMaxBytes: config.maxMessageBytes, shutdownSignal: shutdown.signal };
   const services = new RpcServices(requirements, options);
   parts.registerServices((name, required, offer) => services.register(name, required, offer));
-  const handling = createHandling(parts, plainRoutes, tickets, calls, shutdown.signal, services, requirements);
+  const handling = createHandling(parts, plainRoutes, tickets, calls, shutdown.signal, services);
   const listeners: Listener[] = [];
   return {
     listen({ host, port, trusted, cleartext }) {
@@ -138,7 +138,6 @@ function createHandling(
   calls: CallsInProgress,
   shutdownSignal: AbortSignal,
   services: RpcServices,
-  requirements: ReadonlyMap<string, Requirement>,
 ): RequestHandling {
   const { instanceId, sandbox, readiness, metrics, logger, audit, tracer, verifier, authenticator, policy, realms } = parts;
   return {
@@ -146,7 +145,7 @@ function createHandling(
     realms,
     rpcs: services.handlers,
     grpcMethods: services.grpcMethods,
-    requirements,
+    requirements: services.requirements,
     plainRoutes,
     tickets,
     signedUrls: sandbox.signedUrls,

@@ -26,33 +26,31 @@ export class RpcServices {
   readonly handlers: RpcLookup<UniversalHandler> = { get: (path) => this.#find(this.#handlers, path) };
   /** The same, for the lane of gRPC over HTTP/2. */
   readonly grpcMethods: RpcLookup<GrpcMethod> = { get: (path) => this.#find(this.#grpcMethods, path) };
+  /** What each RPC asks of its caller, of services that are not made yet as well. */
+  readonly requirements: Map<string, Requirement>;
   /** Each makes one of the usual services, unless it is made. */
   readonly makeUsual: (() => void)[] = [];
   readonly #handlers = new Map<string, UniversalHandler>();
   readonly #grpcMethods = new Map<string, GrpcMethod>();
-  readonly #requirements: Map<string, Requirement>;
   readonly #options: RpcOptions;
   /** Makes the service that a path belongs to. */
   readonly #makers = new Map<string, () => void>();
 
-  /** @param requirements takes what each RPC asks of its caller, of services that are not made yet as well. */
+  /** @param requirements takes what is asked. */
   constructor(requirements: Map<string, Requirement>, options: RpcOptions) {
-    this.#requirements = requirements;
+    this.requirements = requirements;
     this.#options = options;
   }
 
   register<T extends DescService>(name: string, required: MethodRequirements<T>, offer: ServiceOffer<T>): void {
     const requirements = requirementsByPath(name, required);
-    let isMade = false;
     const make = () => {
-      if (isMade) return;
-      isMade = true;
-      for (const [path] of requirements) this.#makers.delete(path);
       this.#make(offer);
+      for (const [path] of requirements) this.#makers.delete(path);
     };
-    if (offer.isUsual) this.makeUsual.push(make);
+    if (offer.isUsual) this.makeUsual.push(() => this.#makers.get(requirements[0]?.[0] ?? "")?.());
     for (const [path, requirement] of requirements) {
-      this.#requirements.set(path, requirement);
+      this.requirements.set(path, requirement);
       this.#makers.set(path, make);
     }
   }

@@ -1,4 +1,5 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { unlimitedWithin } from "../helpers/policy-text.js";
 import { type Daemon, startDaemon } from "../helpers/start-daemon.js";
 
 export const SECRET = "not for everybody";
@@ -23,12 +24,7 @@ export function traces(path: string): unknown {
 export function policyFor(path: string, more = ""): string {
   return `
 daemon_token = "operator"
-[capabilities.operator.permissions.filesystem]
-read_paths = ["/**"]
-write_paths = ["/**"]
-[capabilities.operator.permissions.shell]
-[capabilities.operator.permissions.network]
-allowed_domains = ["*"]
+${unlimitedWithin("operator", "/**")}
 [capabilities.worker.permissions.filesystem]
 read_paths = ["${path}/in/**"]
 write_paths = ["${path}/in/**"]

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { CANARY, startConfined } from "../helpers/confined.js";
+import { unlimitedWithin } from "../helpers/policy-text.js";
 
 /** A machine of its own kind: everything of /usr/local is where it was, and its directory may be changed without changing this machine's. */
 const WITH_OWN_LOCAL = `
@@ -14,21 +15,7 @@ mkdir /usr/local/include
 umount -l "$kept"; rmdir "$kept"
 exec "$@"`;
 
-const policyOf = (base: string) => `
-[capabilities.operator.permissions.filesystem]
-read_paths = ["/**"]
-write_paths = ["/**"]
-[capabilities.operator.permissions.shell]
-[capabilities.operator.permissions.network]
-allowed_domains = ["*"]
-
-[capabilities.held.permissions.filesystem]
-read_paths = ["${base}/workspace/**"]
-write_paths = ["${base}/workspace/**"]
-[capabilities.held.permissions.shell]
-[capabilities.held.permissions.network]
-allowed_domains = ["*"]
-`;
+const policyOf = (base: string) => unlimitedWithin("operator", "/**") + unlimitedWithin("held", `${base}/workspace/**`);
 
 describe("what every command is granted of the system", () => {
   it("is where it was when the daemon started: no link that was made since grants what is behind it", async () => {

@@ -2,6 +2,7 @@ import { createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Process } from "../../src/gen/envd/process/process_pb.js";
 import { type Confined, startConfined } from "../helpers/confined.js";
+import { unlimitedWithin } from "../helpers/policy-text.js";
 import { TOKEN } from "../helpers/start-daemon.js";
 import { askAs } from "../helpers/with-token.js";
 import { connectMcp } from "../mcp/connect.js";
@@ -11,22 +12,10 @@ const WITHOUT_HOME = "54321";
 
 const policyOf = () => `
 daemon_token = "acting"
-[capabilities.homely.permissions.filesystem]
-read_paths = ["~/**"]
-write_paths = ["~/**"]
-[capabilities.homely.permissions.shell]
-[capabilities.homely.permissions.network]
-allowed_domains = ["*"]
-
+${unlimitedWithin("homely", "~/**")}
 [capabilities.acting.permissions]
 users = ["nobody", "bin", "${WITHOUT_HOME}"]
-[capabilities.acting.permissions.filesystem]
-read_paths = ["~/**"]
-write_paths = ["~/**"]
-[capabilities.acting.permissions.shell]
-[capabilities.acting.permissions.network]
-allowed_domains = ["*"]
-`;
+${unlimitedWithin("acting", "~/**")}`;
 
 let confined: Confined;
 beforeAll(async () => {

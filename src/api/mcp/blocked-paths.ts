@@ -1,8 +1,9 @@
-import { realpathSync, type Stats, statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { posix } from "node:path";
 import type { Config } from "../../config.js";
 import { PicodError } from "../../errors/picod-error.js";
 import type { FilePermission, PathRules } from "../../os/path-rules.js";
+import { realPathIfAny } from "../../os/real-path.js";
 import { namesOf, PathGlob } from "../../policy/path-glob.js";
 
 const GLOB_CHARACTERS = /[*?[\\{]/;
@@ -30,16 +31,8 @@ export function blockedList(config: BlockedPathSettings): BlockedList {
 /** Kubernetes has such files in a directory beside the link, which another one replaces when they change. */
 function whereverItIs(path: string): string[] {
   const literal = (text: string) => text.replace(/[*?[\\{]/g, "[$&]");
-  const places = [...new Set([path, realPathIfAny(path)])];
+  const places = [...new Set([path, realPathIfAny(path) ?? path])];
   return places.map((each) => `${literal(posix.dirname(each)).replace(/\/$/, "")}/**/${literal(posix.basename(each))}`);
-}
-
-function realPathIfAny(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
 }
 
 export interface BlockedPathOptions {
