@@ -50,9 +50,9 @@ export class FileReader {
     return { start: Number(offset), end: Number(end) };
   }
 
-  /** Whether content and attributes are still those of `entry`. */
-  isUnchanged(): boolean {
-    return etagOf(fstatSync(this.#fd, { bigint: true })) === this.entry.etag;
+  /** That of `entry`, unless content or attributes have changed since. */
+  currentEtag(): string {
+    return etagOf(fstatSync(this.#fd, { bigint: true }));
   }
 
   /**

@@ -10,7 +10,7 @@ export interface ReadFileOptions {
   /** Bytes at most; to the end of the file by default. */
   readonly length?: bigint | undefined;
   readonly checksum?: boolean;
-  /** The file must have this etag; empty: any. */
+  /** The file must have this etag, from the first byte to the last; empty: any. */
   readonly ifEtag?: string;
 }
 
@@ -18,8 +18,8 @@ export type ReadFileEvent =
   | { readonly kind: "opened"; readonly entry: EntryInfo }
   /** Valid until the next event is asked for: the buffer is used again. */
   | { readonly kind: "chunk"; readonly chunk: Uint8Array }
-  /** `sha256` is empty unless a checksum was asked for. */
-  | { readonly kind: "summary"; readonly bytes: bigint; readonly sha256: string };
+  /** `sha256`, and `etag` when all had been read, are empty unless a checksum was asked for. */
+  | { readonly kind: "summary"; readonly bytes: bigint; readonly sha256: string; readonly etag: string };
 
 /**
  * Reads a file: `opened`, chunks, `summary`.
@@ -38,7 +38,9 @@ export async function* readFile(access: Access, path: string, options: ReadFileO
       hash?.update(chunk);
       yield { kind: "chunk", chunk };
     }
-    yield { kind: "summary", bytes: BigInt(bytes), sha256: hash?.digest("hex") ?? "" };
+    const etag = options.checksum || options.ifEtag ? reader.currentEtag() : "";
+    assertEtag(path, etag, options.ifEtag ?? "");
+    yield { kind: "summary", bytes: BigInt(bytes), sha256: hash?.digest("hex") ?? "", etag };
   } finally {
     reader.close();
   }

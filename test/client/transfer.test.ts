@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { eventually } from "../helpers/eventually.js";
@@ -151,6 +151,30 @@ describe("a download", () => {
       await client.download(far, near, { onProgress: every(17_000_000, 1, () => writeFileSync(far, other)) });
       expect(readFileSync(near).equals(other)).toBe(true);
     }
+  });
+
+  it.each([8_000_000, SIZE])("is not of two versions of a file of %i bytes that is written meanwhile", async (size) => {
+    await using daemon = await startDaemon();
+    using client = createClient({ url: daemon.url, token: TOKEN });
+    using directory = temporaryDirectory();
+    const { near, far } = files(directory);
+    const [old, other] = [Buffer.alloc(size, "a"), Buffer.alloc(size, "b")];
+    writeFileSync(far, old);
+    const onProgress = every(size / 4, 1, () => writeFileSync(far, other, { flag: "r+" }));
+    await client.download(far, near, { onProgress });
+    expect(readFileSync(near).equals(other)).toBe(true);
+  });
+
+  it("takes a log that is written all the time as it is", async () => {
+    await using daemon = await startDaemon();
+    using client = createClient({ url: daemon.url, token: TOKEN });
+    using directory = temporaryDirectory();
+    const { near, far, content } = files(directory);
+    writeFileSync(far, content);
+    await client.download(far, near, { onProgress: () => appendFileSync(far, "a line\n") });
+    const [copy, log] = [readFileSync(near), readFileSync(far)];
+    expect(copy.length).toBeGreaterThan(SIZE);
+    expect(copy.equals(log.subarray(0, copy.length))).toBe(true);
   });
 
   it("takes files that are empty or do not know their size", async () => {

@@ -57,6 +57,24 @@ describe("readFile", () => {
     expect((await readWhole(access, path, { ifEtag: "" })).content.toString()).toBe("xy");
   });
 
+  it("says when the file was written while it was read", async () => {
+    using directory = temporaryDirectory();
+    const path = `${directory.path}/file`;
+    for (const ifEtag of [false, true]) {
+      writeFileSync(path, Buffer.alloc(1_000_000, "a"));
+      const { etag } = stat(access, path, true);
+      const events = readFile(access, path, { checksum: true, ifEtag: ifEtag ? etag : "" });
+      const summary = (async () => {
+        for await (const event of events) {
+          if (event.kind === "opened") writeFileSync(path, "b", { flag: "a" });
+          if (event.kind === "summary") return event.etag;
+        }
+      })();
+      if (ifEtag) await expect(summary).rejects.toMatchObject({ reason: "PRECONDITION_FAILED" });
+      else expect([etag, ""]).not.toContain(await summary);
+    }
+  });
+
   it("reads files whose size the kernel does not tell", async () => {
     expect((await readWhole(access, "/proc/cpuinfo")).content.length).toBeGreaterThan(100);
     const sysfs = "/sys/kernel/mm/transparent_hugepage/enabled";

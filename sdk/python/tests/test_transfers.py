@@ -205,6 +205,23 @@ def test_a_download_is_of_one_version(client: PicoDClient, tmp_path: Path) -> No
     assert content == b"b" * (33 * MIB)
 
 
+@pytest.mark.parametrize("size", [8 * MIB, 40 * MIB])
+def test_a_download_is_not_of_two_versions_of_one_inode(client: PicoDClient, tmp_path: Path, size: int) -> None:
+    remote, copy = tmp_path / "remote", tmp_path / "copy"
+    remote.write_bytes(b"a" * size)
+    rewritten = False
+
+    def progress(done: int, total: int | None) -> None:
+        nonlocal rewritten
+        if done > size // 4 and not rewritten:
+            rewritten = True
+            with remote.open("r+b") as file:
+                file.write(b"b" * size)
+
+    client.download_file(str(remote), copy, progress=progress)
+    assert copy.read_bytes() == b"b" * size
+
+
 def test_a_log_that_is_written_can_be_downloaded(client: PicoDClient, tmp_path: Path) -> None:
     remote, copy = tmp_path / "remote", tmp_path / "copy"
     remote.write_bytes(b"a" * (40 * MIB))

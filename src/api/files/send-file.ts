@@ -71,7 +71,7 @@ async function reprDigest(reader: FileReader, { abortSignal }: HttpExchange): Pr
     abortSignal.throwIfAborted();
     hash.update(chunk);
   }
-  return reader.isUnchanged() ? { "repr-digest": sha256Field(hash.digest()) } : {};
+  return reader.currentEtag() === reader.entry.etag ? { "repr-digest": sha256Field(hash.digest()) } : {};
 }
 
 async function sendWhole(

@@ -35,7 +35,7 @@ export function createFileMethods(
         context.signal.throwIfAborted();
         if (event.kind === "opened") yield { response: { case: "metadata", value: { entry: toEntryInfo(event.entry) } } };
         else if (event.kind === "chunk") yield { response: { case: "chunk", value: event.chunk as Uint8Array<ArrayBuffer> } };
-        else yield { response: { case: "summary", value: { bytes: event.bytes, sha256: event.sha256 } } };
+        else yield { response: { case: "summary", value: { bytes: event.bytes, sha256: event.sha256, etag: event.etag } } };
       }
     },
 

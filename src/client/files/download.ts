@@ -8,7 +8,7 @@ import type { Connection } from "../transport.js";
 import { inParallel } from "./in-parallel.js";
 import { type Progress, ProgressTeller } from "./progress.js";
 import { PART_BYTES, split } from "./ranges.js";
-import { type Content, readPiece } from "./read-piece.js";
+import { type Content, FileChangedError, readPiece } from "./read-piece.js";
 
 export interface DownloadOptions {
   /** As in ReadFileRequest. */
@@ -22,8 +22,8 @@ export interface DownloadOptions {
 
 /** A piece that broke is asked for again in smaller ones, down to this. */
 const MIN_PIECE_BYTES = 16 * 1024;
-/** A file that is another one each time is not for downloading. */
-const MAX_CHANGES = 5;
+/** A file that is another one each time, such as a log, is taken as it is after so many. */
+const MAX_CHANGES = 3;
 const CHANGED = ["PRECONDITION_FAILED", "FILE_SHRANK", "OFFSET_BEYOND_END"];
 
 /** The content goes to a temporary file beside the destination, which takes the name when every piece of it is verified. */
@@ -37,7 +37,7 @@ export async function download(
   const temporary = `${localPath}.${randomBytes(6).toString("hex")}.tmp`;
   try {
     await using file = await open(temporary, "wx");
-    const entry = await unchanged(file, () => fetchAll(filesystem, connection, remotePath, file, options));
+    const entry = await fetchUnchanged(filesystem, connection, remotePath, file, options);
     await rename(temporary, localPath);
     return entry;
   } catch (error) {
@@ -47,33 +47,50 @@ export async function download(
 }
 
 /** Begins anew when the file is another one than that whose first bytes have come. */
-async function unchanged(file: FileHandle, fetch: () => Promise<EntryInfo>): Promise<EntryInfo> {
+async function fetchUnchanged(
+  filesystem: Client<typeof FilesystemService>,
+  connection: Connection,
+  path: string,
+  file: FileHandle,
+  options: DownloadOptions,
+): Promise<EntryInfo> {
+  const { user = "", signal, onProgress } = options;
   for (let changes = 0; ; changes++) {
+    const content: Content = { filesystem, request: { path, user }, file, progress: new ProgressTeller(onProgress) };
+    if (changes === MAX_CHANGES) return fetchAsItIs(connection, content, signal);
     try {
-      return await fetch();
+      return await fetchAll(connection, content, options);
     } catch (error) {
-      if (!CHANGED.includes(reasonOf(error) ?? "") || changes === MAX_CHANGES) throw error;
+      if (!(error instanceof FileChangedError || CHANGED.includes(reasonOf(error) ?? ""))) throw error;
       await file.truncate();
     }
   }
 }
 
-async function fetchAll(
-  filesystem: Client<typeof FilesystemService>,
-  connection: Connection,
-  path: string,
-  file: FileHandle,
-  { user = "", signal, onProgress, parallel = 2 }: DownloadOptions,
-): Promise<EntryInfo> {
-  const progress = new ProgressTeller(onProgress);
-  const content: Content = { filesystem, request: { path, user }, file, progress };
+/** In one go: what is appended meanwhile does not matter. */
+async function fetchAsItIs(connection: Connection, content: Content, signal: AbortSignal | undefined): Promise<EntryInfo> {
+  await insistently(connection, signal, async (options) => {
+    const arrived = { bytes: 0 };
+    try {
+      delete content.entry;
+      await readPiece(content, 0, undefined, arrived, options);
+    } catch (error) {
+      content.progress.add(-arrived.bytes);
+      await content.file.truncate();
+      throw error;
+    }
+  });
+  return content.entry as EntryInfo;
+}
+
+async function fetchAll(connection: Connection, content: Content, { signal, parallel = 2 }: DownloadOptions): Promise<EntryInfo> {
   const first = await fetchPart(connection, content, 0, PART_BYTES, signal);
   const entry = content.entry as EntryInfo;
   const size = Number(entry.size);
   const rest = size > PART_BYTES ? split([{ start: PART_BYTES, end: size }]) : [];
   await inParallel(rest, parallel, signal, async ({ start, end }, leave) => {
     const bytes = await fetchPart(connection, content, start, end, leave);
-    if (bytes < end - start) throw new ConnectError(`the file ended early: ${path}`, Code.DataLoss);
+    if (bytes < end - start) throw new ConnectError(`the file ended early: ${content.request.path}`, Code.DataLoss);
   });
   // Files of /proc do not know their size.
   for (let at = first, bytes = first; size === 0 && bytes === PART_BYTES; at += bytes) {

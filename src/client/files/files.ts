@@ -31,7 +31,8 @@ export interface Files extends SimpleCalls {
   upload(localPath: string, remotePath: string, options?: UploadOptions): Promise<EntryInfo>;
   /**
    * Puts a file of the sandbox in place of a local one, whole and verified; the local file stays what it was after any error. Goes on
-   * after a broken connection with the same version of the file, and begins anew when that has changed. @throws as ReadFile.
+   * after a broken connection with the same version of the file, and begins anew when that has changed; what changes each time, such as a
+   * log, is taken as it is the fourth time. @throws as ReadFile.
    */
   download(remotePath: string, localPath: string, options?: DownloadOptions): Promise<EntryInfo>;
   /** The entries of a directory, and with `depth` (0: no limit) what is below, in a stable order. @throws as ListDirectory. */

@@ -14,19 +14,29 @@ export interface Content {
   entry?: EntryInfo;
 }
 
-/** Fetches bytes of a file to the same place of the local one. @throws DATA_LOSS unless their length and checksum are right. */
+/** The file was written while it was read: what has come may be of two versions. */
+export class FileChangedError extends ConnectError {
+  constructor(path: string) {
+    super(`the file changed while it was read: ${path}`, Code.FailedPrecondition);
+  }
+}
+
+/**
+ * Fetches bytes of a file to the same place of the local one: `length` of them, or all to the end as they are when they are read.
+ * @throws FileChangedError; DATA_LOSS unless their length and checksum are right.
+ */
 export async function readPiece(
   content: Content,
   offset: number,
-  length: number,
+  length: number | undefined,
   arrived: { bytes: number },
   options: CallOptions,
 ): Promise<void> {
-  const { filesystem, file, progress } = content;
+  const { filesystem, file, progress, request } = content;
   const hash = createHash("sha256");
   const ifEtag = content.entry?.etag ?? "";
-  const range = { offset: BigInt(offset), length: BigInt(length) };
-  const responses = filesystem.readFile({ ...content.request, ...range, ifEtag, checksum: true }, options);
+  const range = length === undefined ? {} : { offset: BigInt(offset), length: BigInt(length) };
+  const responses = filesystem.readFile({ ...request, ...range, ifEtag, checksum: true }, options);
   for await (const { response } of responses) {
     if (response.case === "metadata" && response.value.entry !== undefined) {
       content.entry ??= response.value.entry;
@@ -39,8 +49,14 @@ export async function readPiece(
       progress.add(response.value.length);
     }
     if (response.case !== "summary") continue;
-    if (Number(response.value.bytes) === arrived.bytes && response.value.sha256 === hash.digest("hex")) return;
-    throw new ConnectError("something else arrived than was sent", Code.DataLoss);
+    const { bytes, sha256, etag } = response.value;
+    if (Number(bytes) !== arrived.bytes || sha256 !== hash.digest("hex")) {
+      throw new ConnectError("something else arrived than was sent", Code.DataLoss);
+    }
+    // Files of /proc have other times each time.
+    const { entry } = content;
+    if (length !== undefined && entry?.size && etag !== entry.etag) throw new FileChangedError(request.path);
+    return;
   }
   throw new ConnectError("the stream ended without its summary", Code.Unavailable);
 }

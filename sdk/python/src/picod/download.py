@@ -34,6 +34,11 @@ class Content:
         self.bytes += len(chunk)
         return chunk
 
+    @property
+    def etag(self) -> str:
+        """That of the file when all had been read; empty without a checksum, and from an older daemon."""
+        return self._summary.etag if self._summary else ""
+
     def verify(self) -> None:
         """Raises DataLossError unless everything arrived, unchanged."""
         if self._summary is None:

@@ -108,6 +108,8 @@ class _FileDownload:
                     self._destination.write_at(position, chunk)
                     self._progress.advance(len(chunk))
             content.verify()
+            if offset == 0 and length is not None and content.etag not in ("", self._entry.etag):
+                raise _ChangedError
         except BaseException:
             self._progress.advance(-content.bytes)
             raise

@@ -109,12 +109,14 @@ class ReadFileMetadata(_message.Message):
     def __init__(self, entry: _Optional[_Union[EntryInfo, _Mapping]] = ...) -> None: ...
 
 class ReadFileSummary(_message.Message):
-    __slots__ = ("bytes", "sha256")
+    __slots__ = ("bytes", "sha256", "etag")
     BYTES_FIELD_NUMBER: _ClassVar[int]
     SHA256_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     bytes: int
     sha256: str
-    def __init__(self, bytes: _Optional[int] = ..., sha256: _Optional[str] = ...) -> None: ...
+    etag: str
+    def __init__(self, bytes: _Optional[int] = ..., sha256: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class WriteFileRequest(_message.Message):
     __slots__ = ("metadata", "chunk")
