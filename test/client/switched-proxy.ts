@@ -8,6 +8,8 @@ export class SwitchedProxy implements Disposable {
   /** From the daemon, and to it. */
   bytes = 0;
   sent = 0;
+  /** What came from the daemon at once. */
+  packets = 0;
   readonly #open = new Set<Socket>();
   readonly #server = createServer((near) => this.#forward(near));
 
@@ -52,6 +54,7 @@ export class SwitchedProxy implements Disposable {
     }
     far.on("data", (chunk) => {
       this.bytes += chunk.length;
+      this.packets++;
     });
     near.on("data", (chunk) => {
       this.sent += chunk.length;

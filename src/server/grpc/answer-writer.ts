@@ -5,9 +5,8 @@ import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { Call } from "../../call.js";
 import type { AnswerHeaders } from "./call-context.js";
 import { type EncodedMessage, encodeMessage } from "./encode-message.js";
+import { endAtOnce } from "./end-at-once.js";
 import { respellGrpcMessage } from "./grpc-message.js";
-
-const OK = { "grpc-status": "0" };
 
 /** Writes the answer to one call: headers with the first message, messages, trailers. */
 export class AnswerWriter {
@@ -18,6 +17,8 @@ export class AnswerWriter {
   readonly #added: AnswerHeaders;
   #last: EncodedMessage | undefined;
   #closed: (() => void) | undefined;
+  /** Nothing waits to go but what has been gathered. */
+  #gathersAlone = false;
 
   constructor(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders, output: DescMessage, call: Call, added: AnswerHeaders) {
     this.#stream = stream;
@@ -35,6 +36,7 @@ export class AnswerWriter {
     if (!stream.headersSent) this.#respond();
     this.#call.bytesOut += head.length + (tail?.length ?? 0);
     if (tail === undefined) {
+      this.#gather();
       if (!stream.write(head)) await this.#settled((done) => stream.once("drain", done));
       return;
     }
@@ -55,29 +57,45 @@ export class AnswerWriter {
   async end(error?: ConnectError): Promise<void> {
     const stream = this.#stream;
     if (stream.destroyed || stream.closed) return;
-    const status = error === undefined ? OK : Object.fromEntries(respellGrpcMessage(setTrailerStatus(new Headers(), error)));
-    const trailers = { ...this.#added.trailerFields, ...status };
     // Headers that end the stream are what gRPC takes for trailers; what a handler added to the headers must not get among them.
     if (!stream.headersSent && error !== undefined && !this.#added.hasHeader) {
-      stream.respond({ ...this.#headers, ...trailers }, { endStream: true });
+      stream.respond({ ...this.#headers, ...this.#trailers(error) }, { endStream: true });
       await this.#settled((done) => stream.once("finish", done));
       return;
     }
     if (!stream.headersSent) this.#respond();
-    stream.once("wantTrailers", () => stream.sendTrailers(trailers));
     const [head, tail] = this.#last ?? [];
     this.#call.bytesOut += (head?.length ?? 0) + (tail?.length ?? 0);
+    const isAlone = stream.writableCorked > 0 ? this.#gathersAlone : stream.writableLength === 0;
     await this.#settled((done) => {
       if (tail !== undefined) {
         stream.cork();
         stream.write(head);
       }
+      if (error === undefined && !this.#added.hasTrailer) return endAtOnce(stream, tail ?? head, isAlone, done);
+      stream.once("wantTrailers", () => stream.sendTrailers(this.#trailers(error)));
       stream.end(tail ?? head, done);
     });
   }
 
-  /** To be called when the stream has closed: nobody takes anything any more. */
-  readonly closed = (): void => this.#closed?.();
+  #trailers(error: ConnectError | undefined): OutgoingHttpHeaders {
+    const status = respellGrpcMessage(setTrailerStatus(new Headers(), error));
+    return { ...this.#added.trailerFields, ...Object.fromEntries(status) };
+  }
+
+  /** What is written in one go, as the first messages of most streams are, leaves together. */
+  #gather(): void {
+    const stream = this.#stream;
+    if (stream.writableCorked > 0) return;
+    this.#gathersAlone = stream.writableLength === 0;
+    stream.cork();
+    process.nextTick(uncork, stream);
+  }
+
+  /** To be called when the stream has closed: nobody takes anything any more. Its last bytes may still be about to leave, in this turn. */
+  readonly closed = (): void => {
+    if (this.#closed !== undefined) setImmediate(this.#closed);
+  };
 
   #respond(): void {
     this.#stream.respond({ ...this.#headers, ...this.#added.headerFields }, { waitForTrailers: true });
@@ -90,4 +108,8 @@ export class AnswerWriter {
       wait(resolve);
     });
   }
+}
+
+function uncork(stream: ServerHttp2Stream): void {
+  stream.uncork();
 }

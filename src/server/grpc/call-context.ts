@@ -80,6 +80,10 @@ export class AnswerHeaders {
     return this.#header !== undefined;
   }
 
+  get hasTrailer(): boolean {
+    return this.#trailer !== undefined;
+  }
+
   get headerFields(): Record<string, string> {
     return this.#header === undefined ? {} : Object.fromEntries(this.#header);
   }

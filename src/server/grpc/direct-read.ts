@@ -1,5 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { Socket } from "node:net";
+import { handleOf } from "./stream-handle.js";
 
 /** Takes what arrives on a stream. */
 export interface DirectReader {
@@ -15,12 +16,6 @@ export interface ReadControl {
   resume(): void;
 }
 
-interface Handle {
-  useUserBuffer(buffer: Uint8Array): void;
-  readStart(): void;
-  readStop(): void;
-}
-
 type Internals = Record<symbol, unknown>;
 
 /** The names under which `new Socket({ onread })` keeps its buffers, and Node's reading of any stream looks for them. */
@@ -33,12 +28,10 @@ const [kBuffer, kBufferCb, kBufferGen] = ["kBuffer", "kBufferCb", "kBufferGen"].
  * of an upload. Undefined, and nothing is changed, for a Node that is made differently; and for a stream of which something has arrived.
  */
 export function readDirectly(stream: ServerHttp2Stream, reader: DirectReader): ReadControl | undefined {
-  const kHandle = symbolsOf(stream).get("kHandle");
-  if (kBuffer === undefined || kBufferCb === undefined || kBufferGen === undefined || kHandle === undefined) return undefined;
+  if (kBuffer === undefined || kBufferCb === undefined || kBufferGen === undefined) return undefined;
+  const handle = handleOf(stream);
+  if (stream.readableLength > 0 || typeof handle?.useUserBuffer !== "function") return undefined;
   const internals = stream as unknown as Internals;
-  // It goes with the stream.
-  const handle = () => (stream.destroyed ? undefined : (internals[kHandle] as Handle | undefined));
-  if (stream.readableLength > 0 || typeof handle()?.useUserBuffer !== "function") return undefined;
   const first = reader.room();
   internals[kBuffer] = first;
   internals[kBufferGen] = () => reader.room();
@@ -46,10 +39,10 @@ export function readDirectly(stream: ServerHttp2Stream, reader: DirectReader): R
     reader.arrived(bytes);
     return true;
   };
-  handle()?.useUserBuffer(first);
+  handle.useUserBuffer(first);
   // The end still comes this way.
   stream.resume();
-  return { pause: () => handle()?.readStop(), resume: () => handle()?.readStart() };
+  return { pause: () => handleOf(stream)?.readStop?.(), resume: () => handleOf(stream)?.readStart?.() };
 }
 
 function symbolsOf(object: object): Map<string | undefined, symbol> {
