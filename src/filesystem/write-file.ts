@@ -119,14 +119,17 @@ export class FileWriter {
 
   /** Closes what was opened and, without a commit, removes what was made. */
   close(): void {
-    const { temporary, fd, existingFd } = this.#destination;
+    const { way, temporary, fd, existingFd } = this.#destination;
     withFileRightsOf(this.#access, () => {
       if (temporary !== undefined) discard(temporary);
       closeSync(this.#target.directoryFd);
       if (!this.#committed) removeMadeDirectories(this.#access, this.#target.madeDirectories);
     });
-    // Freeing the blocks of a large file takes time: not on the event loop.
-    for (const open of new Set([fd, existingFd])) if (open !== undefined) close(open, () => undefined);
+    // Freeing the blocks of what nobody has any more takes time, and so may flushing: not on the event loop.
+    const isFreed = !this.#committed || way !== "rename";
+    if (isFreed || this.#bytes > INLINE_BYTES) close(fd, () => undefined);
+    else closeSync(fd);
+    if (existingFd !== undefined && existingFd !== fd) close(existingFd, () => undefined);
   }
 
   #assertSize(bytes: number): void {
