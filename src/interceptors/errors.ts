@@ -1,23 +1,17 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { callKey } from "../call.js";
 import { toConnectError } from "../errors/to-connect-error.js";
+import { observed } from "./observed.js";
 import { withMessage } from "./with-message.js";
 
 /** Gives every error that leaves a façade its code, those in the middle of a stream included. */
 export const errorInterceptor: Interceptor = (next) => async (request) => {
   const { requestId } = request.contextValues.get(callKey);
+  const failed = (error: unknown) => toConnectError(error, requestId);
   try {
     const response = await next(request);
-    return response.stream ? withMessage(response, mapErrors(response.message, requestId)) : response;
+    return response.stream ? withMessage(response, observed(response.message, { failed })) : response;
   } catch (error) {
-    throw toConnectError(error, requestId);
+    throw failed(error);
   }
 };
-
-async function* mapErrors<T>(messages: AsyncIterable<T>, requestId: string): AsyncIterable<T> {
-  try {
-    yield* messages;
-  } catch (error) {
-    throw toConnectError(error, requestId);
-  }
-}

@@ -1,4 +1,5 @@
 import type { Interceptor } from "@connectrpc/connect";
+import { observed } from "./observed.js";
 import { withMessage } from "./with-message.js";
 
 type Next = Parameters<Interceptor>[0];
@@ -28,37 +29,18 @@ export async function onEnd(next: Next, request: Request, report: (end: CallEnd)
   return response;
 }
 
-/** An object, not a generator: a generator that was never started reports nothing when it is returned. */
 function watch<T>(messages: AsyncIterable<T>, report: (end: CallEnd) => void): AsyncIterable<T> {
   let reported = false;
   const once = (error: unknown, abandoned: boolean) => {
     if (!reported) report({ error, abandoned });
     reported = true;
   };
-  return {
-    [Symbol.asyncIterator]() {
-      const inner = messages[Symbol.asyncIterator]();
-      return {
-        async next() {
-          try {
-            const result = await inner.next();
-            if (result.done) once(undefined, false);
-            return result;
-          } catch (error) {
-            once(error, false);
-            throw error;
-          }
-        },
-        async return(value?: unknown) {
-          once(undefined, true);
-          return (await inner.return?.(value)) ?? { done: true, value };
-        },
-        async throw(error?: unknown) {
-          once(error, true);
-          if (inner.throw === undefined) throw error;
-          return inner.throw(error);
-        },
-      };
+  return observed(messages, {
+    ended: () => once(undefined, false),
+    failed(error) {
+      once(error, false);
+      return error;
     },
-  };
+    left: (error) => once(error, true),
+  });
 }

@@ -3,6 +3,7 @@ import { type ConnectRouterOptions, createConnectRouter } from "@connectrpc/conn
 import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
 import type { ServiceOffer } from "../api/routes.js";
 import { type MethodRequirements, type Requirement, requirementsByPath } from "../auth/scopes.js";
+import { inputInterceptor } from "../interceptors/input.js";
 import { type GrpcMethod, grpcMethodsOf } from "./grpc/methods.js";
 
 /** Larger than any message: responses are not compressed, since callers are next door and processors are few. */
@@ -67,7 +68,9 @@ export class RpcServices {
     const common = { ...this.#options, acceptCompression: [gzip], compressMinBytes: NEVER_COMPRESS_BYTES };
     const router = createConnectRouter(common).service(service, implementation, options);
     for (const handler of router.handlers) this.#handlers.set(handler.requestPath, handler);
-    const methods = grpcMethodsOf(service, implementation, interceptors, options?.readMaxBytes ?? readMaxBytes);
+    // The lane's messages end with their call by themselves.
+    const ownInterceptors = interceptors.filter((interceptor) => interceptor !== inputInterceptor);
+    const methods = grpcMethodsOf(service, implementation, ownInterceptors, options?.readMaxBytes ?? readMaxBytes);
     for (const [path, method] of methods) this.#grpcMethods.set(path, method);
   }
 }

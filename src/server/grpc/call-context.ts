@@ -6,8 +6,7 @@ import { toHandlerHeaders } from "./headers.js";
 
 /**
  * One call, as interceptors (`message`, `header`, `contextValues`) and handlers (`requestHeader`, `values`) see it. What hardly any
- * of them asks for is made when one does. An interceptor that replaces the message puts an object in front of this one, so nothing
- * here is private to it.
+ * of them asks for is made when one does.
  */
 export class CallContext implements HandlerContext {
   readonly protocolName = "grpc";
