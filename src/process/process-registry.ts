@@ -59,9 +59,14 @@ export class ProcessRegistry {
     return this.#byId.has(id);
   }
 
-  /** @throws PROCESS_NOT_FOUND; POLICY_DENIED when it was started with another capability than the caller's. */
+  /**
+   * Of a tag the one that lives, else the one that ended last, of those that somebody with that capability may use.
+   * @throws PROCESS_NOT_FOUND; POLICY_DENIED when it was started with another capability than the caller's.
+   */
   find(selector: ProcessSelector, capability: Capability | undefined): ProcessRecord {
-    const found = "id" in selector ? this.#byId.get(selector.id) : this.#byTag.find(selector.tag);
+    const tagged = "tag" in selector ? this.#byTag.all(selector.tag) : [];
+    const found =
+      "id" in selector ? this.#byId.get(selector.id) : (tagged.find(({ from }) => mayUse(capability, from.owner)) ?? tagged[0]);
     if (found !== undefined) {
       assertMayUse(capability, { id: found.id, owner: found.from.owner });
       return found;

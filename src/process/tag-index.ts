@@ -11,9 +11,10 @@ export class TagIndex {
     return this.#live.get(tag);
   }
 
-  /** The live process of a tag, else the one that ended last. */
-  find(tag: string): ProcessRecord | undefined {
-    return this.#live.get(tag) ?? [...(this.#ended.get(tag) ?? [])].at(-1);
+  /** The processes of a tag: the one that lives, then those that have ended, the last of them first. */
+  all(tag: string): ProcessRecord[] {
+    const live = this.#live.get(tag);
+    return [...(live === undefined ? [] : [live]), ...[...(this.#ended.get(tag) ?? [])].reverse()];
   }
 
   /** Where its tag and its state say. */

@@ -442,6 +442,23 @@ describe("a process of another capability", () => {
     await Promise.all([first, second].map((events) => events.return?.(undefined)));
   });
 
+  it("does not hide one's own of that tag that has ended", async () => {
+    const [free, operator] = [confined.clients("free").process, confined.clients("operator").process];
+    for (const [client, id] of [
+      [free, "own-of-tag"],
+      [operator, "later-of-tag"],
+    ] as const) {
+      for await (const _ of client.start({ command: "true", id, tag: "over" }));
+    }
+    const process = { selector: { case: "tag" as const, value: "over" } };
+    for (const [client, id] of [
+      [free, "own-of-tag"],
+      [operator, "later-of-tag"],
+    ] as const) {
+      expect((await client.getProcess({ process })).process?.id).toBe(id);
+    }
+  });
+
   it("cannot be signalled by what is run", async () => {
     const { process: operator } = confined.clients("operator");
     const started = operator.start({ command: "exec sleep 100", id: "sleeper" })[Symbol.asyncIterator]();
