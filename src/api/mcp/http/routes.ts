@@ -1,3 +1,4 @@
+import { Slots } from "../../../filesystem/searching/slots.js";
 import type { HttpExchange, HttpRoute } from "../../http-route.js";
 import { BodyTooLarge, readJson } from "../../json-body.js";
 import { createToolServer, type McpParts } from "../create-tool-server.js";
@@ -15,6 +16,8 @@ const HEADERS = ["accept", "content-type", "mcp-session-id", "mcp-protocol-versi
 const ESCAPED_SIZE = 3;
 /** Around the content of a file. */
 const ENVELOPE_BYTES = 1024 * 1024;
+/** Each is in memory several times while it is taken apart: as it came, as text, as JSON and as what it means. */
+const LARGE_BODIES_AT_ONCE = 4;
 
 /** Streamable HTTP of the Model Context Protocol. Nothing of it is loaded before the first request. */
 export function createMcpRoutes(parts: McpParts): HttpRoute[] {
@@ -39,6 +42,7 @@ class McpEndpoint {
   readonly #maxFileSizeBytes: number;
   readonly #maxBodyBytes: number;
   readonly #clients: ClientSessions;
+  readonly #largeBodies = new Slots(LARGE_BODIES_AT_ONCE);
 
   constructor(parts: McpParts) {
     const { createSchemaCompiler, openHttpSession } = loadMcpServer();
@@ -54,12 +58,24 @@ class McpEndpoint {
   }
 
   async post(exchange: HttpExchange): Promise<void> {
+    let slot: Disposable | undefined;
+    const whenLarge = async () => {
+      slot = await this.#largeBodies.take(exchange.abortSignal);
+    };
+    try {
+      await this.#post(exchange, whenLarge);
+    } finally {
+      slot?.[Symbol.dispose]();
+    }
+  }
+
+  async #post(exchange: HttpExchange, whenLarge: () => Promise<void>): Promise<void> {
     const isKnown = exchange.request.headers["mcp-session-id"] !== undefined;
     const known = isKnown ? this.#find(exchange) : undefined;
     if (isKnown && known === undefined) return;
     let body: unknown;
     try {
-      body = await readJson(exchange, { maxBytes: this.#maxBodyBytes });
+      body = await readJson(exchange, { maxBytes: this.#maxBodyBytes, whenLarge });
     } catch (error) {
       const isTooLarge = error instanceof BodyTooLarge;
       const limit = isTooLarge ? `: a file may have max_file_size_bytes ${this.#maxFileSizeBytes}` : "";
