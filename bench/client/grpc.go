@@ -163,11 +163,17 @@ func (target *grpcTarget) read(path, sha256 string, onChunk func([]byte)) (int64
 }
 
 func (target *grpcTarget) Upload(path string, size int64, sha256 string) error {
-	return target.write(&picod.WriteFileMetadata{Path: path, Sha256: sha256}, chunk, int(size/int64(len(chunk))))
+	return target.write(&picod.WriteFileMetadata{Path: path, Size: announce(size), Sha256: sha256}, chunk, int(size/int64(len(chunk))))
 }
 
 func (target *grpcTarget) WriteFile(path string, content []byte) error {
-	return target.write(&picod.WriteFileMetadata{Path: path}, content, 1)
+	return target.write(&picod.WriteFileMetadata{Path: path, Size: announce(int64(len(content)))}, content, 1)
+}
+
+// announce says how much comes, as the SDKs do.
+func announce(size int64) *uint64 {
+	announced := uint64(size)
+	return &announced
 }
 
 func (target *grpcTarget) write(metadata *picod.WriteFileMetadata, content []byte, times int) error {

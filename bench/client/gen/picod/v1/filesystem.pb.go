@@ -377,7 +377,8 @@ type ReadFileRequest struct {
 	Checksum bool `protobuf:"varint,4,opt,name=checksum,proto3" json:"checksum,omitempty"`
 	// Name or numeric id of the user to act as. Default: the daemon's `--user`, else the user it runs as.
 	User string `protobuf:"bytes,5,opt,name=user,proto3" json:"user,omitempty"`
-	// The file must have exactly this `EntryInfo.etag`, else FAILED_PRECONDITION: for going on with a download. Empty: any.
+	// The file must have exactly this `EntryInfo.etag`, when it is opened and when all has been read, else FAILED_PRECONDITION: for
+	// going on with a download. Empty: any.
 	IfEtag        string `protobuf:"bytes,6,opt,name=if_etag,json=ifEtag,proto3" json:"if_etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -606,7 +607,10 @@ type ReadFileSummary struct {
 	// Bytes sent in all chunks.
 	Bytes uint64 `protobuf:"varint,1,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// Lower-case hexadecimal SHA-256 of the bytes sent; empty unless `checksum` was asked for.
-	Sha256        string `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Sha256 string `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	// `EntryInfo.etag` when all had been read; empty unless `checksum` was asked for. Another one than that of the metadata: the file
+	// was written meanwhile, and the bytes may be of both versions.
+	Etag          string `protobuf:"bytes,3,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -651,6 +655,13 @@ func (x *ReadFileSummary) GetBytes() uint64 {
 func (x *ReadFileSummary) GetSha256() string {
 	if x != nil {
 		return x.Sha256
+	}
+	return ""
+}
+
+func (x *ReadFileSummary) GetEtag() string {
+	if x != nil {
+		return x.Etag
 	}
 	return ""
 }
@@ -4758,10 +4769,11 @@ const file_picod_v1_filesystem_proto_rawDesc = "" +
 	"\n" +
 	"\bresponse\"=\n" +
 	"\x10ReadFileMetadata\x12)\n" +
-	"\x05entry\x18\x01 \x01(\v2\x13.picod.v1.EntryInfoR\x05entry\"?\n" +
+	"\x05entry\x18\x01 \x01(\v2\x13.picod.v1.EntryInfoR\x05entry\"S\n" +
 	"\x0fReadFileSummary\x12\x14\n" +
 	"\x05bytes\x18\x01 \x01(\x04R\x05bytes\x12\x16\n" +
-	"\x06sha256\x18\x02 \x01(\tR\x06sha256\"p\n" +
+	"\x06sha256\x18\x02 \x01(\tR\x06sha256\x12\x12\n" +
+	"\x04etag\x18\x03 \x01(\tR\x04etag\"p\n" +
 	"\x10WriteFileRequest\x129\n" +
 	"\bmetadata\x18\x01 \x01(\v2\x1b.picod.v1.WriteFileMetadataH\x00R\bmetadata\x12\x16\n" +
 	"\x05chunk\x18\x02 \x01(\fH\x00R\x05chunkB\t\n" +

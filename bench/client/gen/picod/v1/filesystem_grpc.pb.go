@@ -59,9 +59,12 @@ const (
 //
 //	UNAUTHENTICATED      no token, or a wrong one.
 //	INVALID_ARGUMENT     the path is empty, holds a NUL byte or is too long; or the user does not exist.
-//	PERMISSION_DENIED    the acting user may not do this, or the file system is read-only.
+//	PERMISSION_DENIED    the acting user may not do this, or the file system is read-only; the caller lacks the scope (reason
+//	                     SCOPE_MISSING, see docs/authorization.md) or is confined to other paths; a policy does not grant it (reason
+//	                     POLICY_DENIED, see docs/policy.md).
 //	FAILED_PRECONDITION  a component of the path is not a directory, or there are too many levels of symbolic links.
-//	RESOURCE_EXHAUSTED   the disk or the quota is full, or no file descriptors are left.
+//	RESOURCE_EXHAUSTED   the disk or the quota is full, or no file descriptors are left; more than a limit of the policy (reason
+//	                     POLICY_LIMIT_REACHED, whose `limit` and `value` are in the ErrorInfo).
 //	DEADLINE_EXCEEDED    the caller's deadline passed.
 //	UNAVAILABLE          the daemon is shutting down; safe to repeat unless the method says otherwise.
 //	INTERNAL             a fault of the daemon; the message carries the request id under which the cause is logged.
@@ -506,9 +509,12 @@ type FilesystemService_WriteArchiveClient = grpc.ClientStreamingClient[WriteArch
 //
 //	UNAUTHENTICATED      no token, or a wrong one.
 //	INVALID_ARGUMENT     the path is empty, holds a NUL byte or is too long; or the user does not exist.
-//	PERMISSION_DENIED    the acting user may not do this, or the file system is read-only.
+//	PERMISSION_DENIED    the acting user may not do this, or the file system is read-only; the caller lacks the scope (reason
+//	                     SCOPE_MISSING, see docs/authorization.md) or is confined to other paths; a policy does not grant it (reason
+//	                     POLICY_DENIED, see docs/policy.md).
 //	FAILED_PRECONDITION  a component of the path is not a directory, or there are too many levels of symbolic links.
-//	RESOURCE_EXHAUSTED   the disk or the quota is full, or no file descriptors are left.
+//	RESOURCE_EXHAUSTED   the disk or the quota is full, or no file descriptors are left; more than a limit of the policy (reason
+//	                     POLICY_LIMIT_REACHED, whose `limit` and `value` are in the ErrorInfo).
 //	DEADLINE_EXCEEDED    the caller's deadline passed.
 //	UNAVAILABLE          the daemon is shutting down; safe to repeat unless the method says otherwise.
 //	INTERNAL             a fault of the daemon; the message carries the request id under which the cause is logged.

@@ -48,6 +48,8 @@ const (
 // Errors that every method can answer:
 //
 //	UNAUTHENTICATED     no token, or a wrong one.
+//	PERMISSION_DENIED   the caller lacks the scope (reason SCOPE_MISSING, see docs/authorization.md); a policy does not grant it
+//	                    (reason POLICY_DENIED, see docs/policy.md).
 //	INVALID_ARGUMENT    a field is malformed; the message names it.
 //	RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
 //	UNAVAILABLE         the daemon is shutting down.
@@ -357,6 +359,8 @@ func (c *processServiceClient) DeleteProcess(ctx context.Context, in *DeleteProc
 // Errors that every method can answer:
 //
 //	UNAUTHENTICATED     no token, or a wrong one.
+//	PERMISSION_DENIED   the caller lacks the scope (reason SCOPE_MISSING, see docs/authorization.md); a policy does not grant it
+//	                    (reason POLICY_DENIED, see docs/policy.md).
 //	INVALID_ARGUMENT    a field is malformed; the message names it.
 //	RESOURCE_EXHAUSTED  the limit of live processes is reached, or the system has no process, memory or descriptor left.
 //	UNAVAILABLE         the daemon is shutting down.
