@@ -67,11 +67,12 @@ export class ProcessRegistry {
     const tagged = "tag" in selector ? this.#byTag.all(selector.tag) : [];
     const found =
       "id" in selector ? this.#byId.get(selector.id) : (tagged.find(({ from }) => mayUse(capability, from.owner)) ?? tagged[0]);
+    const what = "id" in selector ? `id ${selector.id}` : `tag ${selector.tag}`;
     if (found !== undefined) {
-      assertMayUse(capability, { id: found.id, owner: found.from.owner });
+      // Whoever knows the tag need not learn the id.
+      assertMayUse(capability, { id: "id" in selector ? found.id : what, owner: found.from.owner });
       return found;
     }
-    const what = "id" in selector ? `id ${selector.id}` : `tag ${selector.tag}`;
     throw new PicodError("PROCESS_NOT_FOUND", `no such process: ${what}`);
   }
 

@@ -403,6 +403,7 @@ describe("a process of another capability", () => {
       () => free.acknowledgeOutput({ ...target, followerId: "x" }),
     ];
     for (const attempt of attempts) await expect(attempt()).rejects.toThrow("started with another capability");
+    await expect(free.getProcess(byTag)).rejects.toThrow('"tag shell": that process');
     await expect(first(free.start({ command: "cat; exit 7", id: "of-operator", stdin: true }))).rejects.toThrow(
       "capability differs",
     );
