@@ -114,7 +114,7 @@ export function createServer(parts: ServerParts): Server {
       return listener.listen(host, port);
     },
     settle() {
-      const steps = [metrics.collectNodes, ...services.makeUsual, () => memory.wake()];
+      const steps = [metrics.collectNodes, ...services.makeUsual, () => memory.started()];
       for (const [index, step] of steps.entries()) setTimeout(step, SETTLING_STEP_MS * (index + 1)).unref();
     },
     stopAccepting() {

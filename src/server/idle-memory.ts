@@ -2,9 +2,16 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { libc } from "../os/libc.js";
 
-/** So long nothing may have gone on before memory is given back: neither a call nor, for more than this share of the time, anything else. */
-const QUIET_MS = 1_000;
+/** How often it is looked whether all is quiet: no call, and nothing else for more than this share of the time. */
+const LOOK_MS = 1_000;
 const QUIET_SHARE = 0.01;
+/**
+ * So often in a row before memory is given back. When nothing is in progress a collection takes hidden classes with it that the compiler
+ * has relied on: the next thousand calls cost up to twice as much, and somebody who pauses for thought should not pay for that.
+ */
+const QUIET_LOOKS = 10;
+/** Nothing of the start is used again. */
+const QUIET_LOOKS_AFTER_START = 1;
 /** Less than this is not worth the pause. */
 const WORTH_BYTES = 8 * 1024 * 1024;
 
@@ -16,14 +23,22 @@ export class IdleMemory {
   readonly #isAtWork: () => boolean;
   #timer: NodeJS.Timeout | undefined;
   #residentBytes = 0;
+  #quietLooks = 0;
+  #neededLooks = QUIET_LOOKS_AFTER_START;
 
   /** @param isAtWork whether a call is in progress; those that follow something do not count. */
   constructor(isAtWork: () => boolean) {
     this.#isAtWork = isAtWork;
   }
 
-  /** A call begins, or the start ends. */
+  /** The start ends. */
+  started(): void {
+    this.#timer ??= this.#look();
+  }
+
+  /** A call begins. */
   wake(): void {
+    this.#neededLooks = QUIET_LOOKS;
     this.#timer ??= this.#look();
   }
 
@@ -31,10 +46,13 @@ export class IdleMemory {
     const before = performance.eventLoopUtilization();
     const look = () => {
       const isQuiet = !this.#isAtWork() && performance.eventLoopUtilization(before).utilization <= QUIET_SHARE;
-      this.#timer = isQuiet ? undefined : this.#look();
-      if (isQuiet && process.memoryUsage.rss() - this.#residentBytes >= WORTH_BYTES) void this.#giveBack();
+      this.#quietLooks = isQuiet ? this.#quietLooks + 1 : 0;
+      const isIdle = this.#quietLooks >= this.#neededLooks;
+      this.#timer = isIdle ? undefined : this.#look();
+      if (isIdle) this.#quietLooks = 0;
+      if (isIdle && process.memoryUsage.rss() - this.#residentBytes >= WORTH_BYTES) void this.#giveBack();
     };
-    return setTimeout(look, QUIET_MS).unref();
+    return setTimeout(look, LOOK_MS).unref();
   }
 
   async #giveBack(): Promise<void> {
