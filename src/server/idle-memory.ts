@@ -14,6 +14,8 @@ const QUIET_LOOKS = 10;
 const QUIET_LOOKS_AFTER_START = 1;
 /** Less than this is not worth the pause. */
 const WORTH_BYTES = 8 * 1024 * 1024;
+/** More than this, which is more than many small calls take, does not wait for so long. */
+const MUCH_BYTES = 64 * 1024 * 1024;
 
 /**
  * Gives back to the system what the start or a burst of calls has left: garbage, room for more of it, and free memory of the C library. V8
@@ -22,6 +24,7 @@ const WORTH_BYTES = 8 * 1024 * 1024;
 export class IdleMemory {
   readonly #isAtWork: () => boolean;
   #timer: NodeJS.Timeout | undefined;
+  /** The least since memory was given back. */
   #residentBytes = 0;
   #quietLooks = 0;
   #neededLooks = QUIET_LOOKS_AFTER_START;
@@ -47,10 +50,13 @@ export class IdleMemory {
     const look = () => {
       const isQuiet = !this.#isAtWork() && performance.eventLoopUtilization(before).utilization <= QUIET_SHARE;
       this.#quietLooks = isQuiet ? this.#quietLooks + 1 : 0;
-      const isIdle = this.#quietLooks >= this.#neededLooks;
+      const residentBytes = process.memoryUsage.rss();
+      this.#residentBytes = Math.min(this.#residentBytes, residentBytes);
+      const grownBytes = residentBytes - this.#residentBytes;
+      const isIdle = this.#quietLooks >= this.#neededLooks || (isQuiet && grownBytes >= MUCH_BYTES);
       this.#timer = isIdle ? undefined : this.#look();
       if (isIdle) this.#quietLooks = 0;
-      if (isIdle && process.memoryUsage.rss() - this.#residentBytes >= WORTH_BYTES) void this.#giveBack();
+      if (isIdle && grownBytes >= WORTH_BYTES) void this.#giveBack();
     };
     return setTimeout(look, LOOK_MS).unref();
   }
