@@ -50,9 +50,7 @@ export class IdleMemory {
     const look = () => {
       const isQuiet = !this.#isAtWork() && performance.eventLoopUtilization(before).utilization <= QUIET_SHARE;
       this.#quietLooks = isQuiet ? this.#quietLooks + 1 : 0;
-      const residentBytes = process.memoryUsage.rss();
-      this.#residentBytes = Math.min(this.#residentBytes, residentBytes);
-      const grownBytes = residentBytes - this.#residentBytes;
+      const grownBytes = isQuiet ? this.#grownBytes() : 0;
       const isIdle = this.#quietLooks >= this.#neededLooks || (isQuiet && grownBytes >= MUCH_BYTES);
       this.#timer = isIdle ? undefined : this.#look();
       if (isIdle) this.#quietLooks = 0;
@@ -61,10 +59,25 @@ export class IdleMemory {
     return setTimeout(look, LOOK_MS).unref();
   }
 
+  #grownBytes(): number {
+    const now = residentBytes() ?? this.#residentBytes;
+    this.#residentBytes = Math.min(this.#residentBytes, now);
+    return now - this.#residentBytes;
+  }
+
   async #giveBack(): Promise<void> {
     await collectGarbage();
     libc.malloc_trim?.(0);
-    this.#residentBytes = process.memoryUsage.rss();
+    this.#residentBytes = residentBytes() ?? this.#residentBytes;
+  }
+}
+
+/** Undefined when no descriptor is left, or no /proc is there, to find out. */
+function residentBytes(): number | undefined {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { connectTo } from "../helpers/clients.js";
 import { eventually } from "../helpers/eventually.js";
@@ -27,4 +28,16 @@ describe("a daemon that nobody calls any longer", () => {
       CEILING_MS,
     );
   }, 60_000);
+
+  it("does not need a descriptor to find out how much that is", async () => {
+    await using daemon = await startDaemon();
+    const limit = (count: number) => execFileSync("prlimit", [`--pid=${daemon.pid}`, `--nofile=${count}:20000`]);
+    limit(3);
+    // It looks a second after its start.
+    const hasLookedAt = performance.now() + 3_000;
+    await eventually("it has looked", () => performance.now() > hasLookedAt);
+    limit(20_000);
+    await using clients = connectTo(daemon.url);
+    expect(await clients.filesystem.stat({ path: "/" })).toBeDefined();
+  });
 });
